@@ -1,0 +1,190 @@
+//! Inputs, targets and row weights with their names, checked once so that everything after may rely on them.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef, select_rows};
+use sha2::{Digest, Sha256};
+
+/// A table ready for learning: rows are samples. Inputs are finite; a target cell may be NaN, which means "not
+/// observed" and carries no information.
+#[derive(Clone, Debug)]
+pub struct Dataset {
+    inputs: Mat<f64>,
+    targets: Mat<f64>,
+    weights: Option<Vec<f64>>,
+    input_names: Vec<String>,
+    target_names: Vec<String>,
+}
+
+impl Dataset {
+    /// Checks the two tables and names their columns `x1, x2, …` and `y1, y2, …`.
+    pub fn new(inputs: Mat<f64>, targets: Mat<f64>) -> Result<Self> {
+        let numbered = |letter: &str, n: usize| (1..=n).map(|i| format!("{letter}{i}")).collect();
+        let input_names = numbered("x", inputs.ncols());
+        let target_names = numbered("y", targets.ncols());
+        Dataset::named(inputs, targets, input_names, target_names)
+    }
+
+    /// The same with given column names.
+    pub fn named(
+        inputs: Mat<f64>,
+        targets: Mat<f64>,
+        input_names: Vec<String>,
+        target_names: Vec<String>,
+    ) -> Result<Self> {
+        expect_count("the targets", "rows", targets.nrows(), inputs.nrows())?;
+        expect_count("the list of input names", "entries", input_names.len(), inputs.ncols())?;
+        expect_count("the list of target names", "entries", target_names.len(), targets.ncols())?;
+        for (empty, what) in [
+            (inputs.nrows() == 0, "rows"),
+            (inputs.ncols() == 0, "input columns"),
+            (targets.ncols() == 0, "target columns"),
+        ] {
+            if empty {
+                return Err(Error::Empty(what));
+            }
+        }
+        check_inputs(inputs.as_ref(), &input_names)?;
+        for (column, name) in target_names.iter().enumerate() {
+            let values = targets.col_as_slice(column);
+            if let Some(row) = values.iter().position(|v| v.is_infinite()) {
+                return Err(Error::NotFinite {
+                    what: "targets",
+                    row,
+                    column: name.clone(),
+                    value: values[row],
+                    remedy: "correct it, or mark the cell as missing (NaN)",
+                });
+            }
+            if values.iter().all(|v| v.is_nan()) {
+                return Err(Error::TargetUnobserved(name.clone()));
+            }
+        }
+        Ok(Dataset { inputs, targets, weights: None, input_names, target_names })
+    }
+
+    /// Gives each row a weight; an integer weight w means exactly what repeating the row w times means.
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+        expect_count("the row weights", "entries", weights.len(), self.inputs.nrows())?;
+        if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+            return Err(Error::Weights(format!(
+                "row {} has weight {}; weights are finite and not negative",
+                row + 1,
+                weights[row]
+            )));
+        }
+        let total: f64 = weights.iter().sum();
+        if total <= 0.0 || !total.is_finite() {
+            return Err(Error::Weights(format!("they sum to {total}; the sum must be positive and finite")));
+        }
+        for (column, name) in self.target_names.iter().enumerate() {
+            let values = self.targets.col_as_slice(column).iter();
+            if values.zip(&weights).all(|(v, &w)| v.is_nan() || w == 0.0) {
+                return Err(Error::TargetUnobserved(name.clone()));
+            }
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// N×D inputs.
+    pub fn inputs(&self) -> MatRef<'_, f64> {
+        self.inputs.as_ref()
+    }
+
+    /// N×C targets, NaN where not observed.
+    pub fn targets(&self) -> MatRef<'_, f64> {
+        self.targets.as_ref()
+    }
+
+    /// Row weights, if any were given.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// Sum of the row weights: the number of rows if none were given.
+    pub fn total_weight(&self) -> f64 {
+        self.weights.as_ref().map_or(self.rows() as f64, |w| w.iter().sum())
+    }
+
+    /// Number of rows N.
+    pub fn rows(&self) -> usize {
+        self.inputs.nrows()
+    }
+
+    /// Names of the D inputs.
+    pub fn input_names(&self) -> &[String] {
+        &self.input_names
+    }
+
+    /// Names of the C targets.
+    pub fn target_names(&self) -> &[String] {
+        &self.target_names
+    }
+
+    /// The dataset made of the chosen rows, in the order given.
+    pub fn select(&self, rows: &[usize]) -> Result<Dataset> {
+        if let Some(&row) = rows.iter().find(|&&row| row >= self.rows()) {
+            return Err(Error::Shape { what: "the dataset", unit: "rows", found: self.rows(), expected: row + 1 });
+        }
+        let chosen = Dataset::named(
+            select_rows(self.inputs(), rows),
+            select_rows(self.targets(), rows),
+            self.input_names.clone(),
+            self.target_names.clone(),
+        )?;
+        match &self.weights {
+            None => Ok(chosen),
+            Some(weights) => chosen.with_weights(rows.iter().map(|&row| weights[row]).collect()),
+        }
+    }
+
+    /// SHA-256 of names, shapes, numbers and weights: equal for equal data on every machine.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        for names in [&self.input_names, &self.target_names] {
+            hash.update((names.len() as u64).to_le_bytes());
+            for name in names {
+                hash.update((name.len() as u64).to_le_bytes());
+                hash.update(name.as_bytes());
+            }
+        }
+        hash.update((self.rows() as u64).to_le_bytes());
+        for table in [&self.inputs, &self.targets] {
+            for column in 0..table.ncols() {
+                for value in table.col_as_slice(column) {
+                    // One bit pattern for every NaN and for both zeros.
+                    let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
+                    hash.update(canonical.to_bits().to_le_bytes());
+                }
+            }
+        }
+        for weight in self.weights.iter().flatten() {
+            hash.update(weight.to_bits().to_le_bytes());
+        }
+        hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+/// An error unless two counts agree.
+pub(crate) fn expect_count(what: &'static str, unit: &'static str, found: usize, expected: usize) -> Result<()> {
+    if found == expected { Ok(()) } else { Err(Error::Shape { what, unit, found, expected }) }
+}
+
+/// An error naming the first input that is NaN or infinite.
+pub(crate) fn check_inputs(inputs: MatRef<'_, f64>, names: &[String]) -> Result<()> {
+    for (column, name) in names.iter().enumerate() {
+        for row in 0..inputs.nrows() {
+            let value = inputs[(row, column)];
+            if !value.is_finite() {
+                return Err(Error::NotFinite {
+                    what: "inputs",
+                    row,
+                    column: name.clone(),
+                    value,
+                    remedy: "correct it, or impute missing inputs before the fit",
+                });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Each column to mean zero and standard deviation one, and back.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+
+/// Mean and population standard deviation of each column, over observed cells and by row weight. A constant column
+/// has scale one, so it becomes zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standardiser {
+    /// What is subtracted.
+    pub mean: Vec<f64>,
+    /// What is divided by.
+    pub scale: Vec<f64>,
+}
+
+impl Standardiser {
+    /// Learns from the rows given; NaN cells and rows of weight zero do not count.
+    pub fn new(table: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
+        let (mean, scale) = (0..table.ncols())
+            .map(|column| {
+                let cells = (0..table.nrows())
+                    .map(|row| (table[(row, column)], weights.map_or(1.0, |w| w[row])))
+                    .filter(|(value, weight)| !value.is_nan() && *weight > 0.0);
+                mean_and_scale(cells)
+            })
+            .unzip();
+        Standardiser { mean, scale }
+    }
+
+    /// Leaves every column as it is.
+    pub fn identity(columns: usize) -> Self {
+        Standardiser { mean: vec![0.0; columns], scale: vec![1.0; columns] }
+    }
+
+    /// Standardised copy of a table; NaN stays NaN. A finite value so far outside the training range that it
+    /// overflows is an error.
+    pub fn apply(&self, table: MatRef<'_, f64>, names: &[String]) -> Result<Mat<f64>> {
+        let mut out = Mat::zeros(table.nrows(), table.ncols());
+        for (column, (&mean, &scale)) in self.mean.iter().zip(&self.scale).enumerate() {
+            let cells = out.col_as_slice_mut(column);
+            for (row, cell) in cells.iter_mut().enumerate() {
+                let value = table[(row, column)];
+                *cell = scaled_difference(value, mean, scale);
+                if cell.is_infinite() {
+                    return Err(Error::NotFinite {
+                        what: "the standardised table",
+                        row,
+                        column: names.get(column).cloned().unwrap_or_default(),
+                        value,
+                        remedy: "the value is too far outside the range of the training data",
+                    });
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// (value − mean) / scale without overflow in the difference.
+fn scaled_difference(value: f64, mean: f64, scale: f64) -> f64 {
+    let difference = value - mean;
+    if difference.is_infinite() { value / scale - mean / scale } else { difference / scale }
+}
+
+/// Two passes over values shifted by the first and divided by the largest magnitude: exact zero for a constant
+/// column, no overflow for any finite values, no cancellation for a large common offset.
+fn mean_and_scale(cells: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
+    let Some((first, _)) = cells.clone().next() else {
+        return (0.0, 1.0);
+    };
+    let largest = cells.clone().fold(0.0, |m: f64, (v, _)| m.max(v.abs()));
+    let range = cells.clone().fold(0.0, |m: f64, (v, _)| m.max((v / 2.0 - first / 2.0).abs()));
+    // A spread that vanishes, or is below what doubles resolve, is no information.
+    if range <= f64::MIN_POSITIVE * 1e20 || range < largest * 1e-15 {
+        return (first, 1.0);
+    }
+    let shifted = |value: f64| (value / 2.0 - first / 2.0) / range;
+    let total: f64 = cells.clone().map(|(_, w)| w).sum();
+    let mean = cells.clone().map(|(v, w)| w * shifted(v)).sum::<f64>() / total;
+    let variance = cells.map(|(v, w)| w * (shifted(v) - mean).powi(2)).sum::<f64>() / total;
+    let scale = 2.0 * (variance.sqrt() * range);
+    (first + 2.0 * (mean * range), scale.min(f64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: &[f64]) -> Mat<f64> {
+        Mat::from_fn(values.len(), 1, |i, _| values[i])
+    }
+
+    #[test]
+    fn matches_hand_computed_mean_and_population_deviation() {
+        let s = Standardiser::new(column(&[1.0, 2.0, 3.0, 6.0]).as_ref(), None);
+        assert!((s.mean[0] - 3.0).abs() < 1e-15);
+        assert!((s.scale[0] - 3.5f64.sqrt()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn missing_cells_and_zero_weights_do_not_count() {
+        let table = column(&[1.0, f64::NAN, 3.0, 99.0]);
+        let s = Standardiser::new(table.as_ref(), Some(&[1.0, 1.0, 3.0, 0.0]));
+        assert!((s.mean[0] - 2.5).abs() < 1e-15);
+        assert!((s.scale[0] - 0.75f64.sqrt()).abs() < 1e-15);
+    }
+
+    #[test]
+    fn extreme_columns_stay_finite() {
+        for values in [
+            vec![1e300, -1e300, 5e299],
+            vec![f64::MAX, f64::MIN, 0.0],
+            vec![1e150, 2e150, 3e150],
+            vec![1e-300, 2e-300, 3e-300],
+            vec![0.1, 0.1, 0.1],
+            vec![7.0],
+            vec![1e-320, 0.0, 2e-320],
+        ] {
+            let table = column(&values);
+            let s = Standardiser::new(table.as_ref(), None);
+            let z = s.apply(table.as_ref(), &["x".into()]).unwrap();
+            for row in 0..values.len() {
+                assert!(z[(row, 0)].abs() < 10.0, "{values:?} gives {}", z[(row, 0)]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_constant_column_becomes_exactly_zero() {
+        let table = column(&[0.1; 7]);
+        let s = Standardiser::new(table.as_ref(), None);
+        let z = s.apply(table.as_ref(), &["x".into()]).unwrap();
+        assert!((0..7).all(|row| z[(row, 0)] == 0.0));
+    }
+
+    #[test]
+    fn a_small_spread_on_a_large_offset_is_kept() {
+        let table = column(&[1e9 + 0.001, 1e9 + 0.002, 1e9 + 0.003]);
+        let s = Standardiser::new(table.as_ref(), None);
+        assert!((s.scale[0] / (0.001 * (2.0f64 / 3.0).sqrt()) - 1.0).abs() < 1e-3);
+    }
+}

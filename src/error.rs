@@ -1,0 +1,82 @@
+//! The one error type of the library. Every variant says what happened, where, and what to do about it.
+
+use std::path::PathBuf;
+
+/// What can go wrong. Failing to converge is not an error: it is a [`Stop`](crate::Stop) reason of the fit.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Two tables that must have matching shapes do not.
+    #[error("{what} has {found} {unit}, expected {expected}")]
+    Shape {
+        /// The table that is off.
+        what: &'static str,
+        /// What is counted: rows or columns.
+        unit: &'static str,
+        /// How many were found.
+        found: usize,
+        /// How many were needed.
+        expected: usize,
+    },
+    /// There is nothing to learn from.
+    #[error("the data have no {0}; at least one is needed")]
+    Empty(&'static str),
+    /// A number that must be finite is not.
+    #[error("{what}, row {row}, column \"{column}\": {value} is not a finite number; {remedy}", row = row + 1)]
+    NotFinite {
+        /// The table it stands in.
+        what: &'static str,
+        /// Row, counted from zero (the message counts from one).
+        row: usize,
+        /// Column name.
+        column: String,
+        /// The offending value.
+        value: f64,
+        /// What the user can do.
+        remedy: &'static str,
+    },
+    /// A row weight is negative or not finite, or all are zero.
+    #[error("row weights: {0}")]
+    Weights(String),
+    /// A target column has no observed cell.
+    #[error("target \"{0}\" has no observed value; remove it or supply at least one row in which it is known")]
+    TargetUnobserved(String),
+    /// A setting is outside its range, or two settings contradict each other.
+    #[error("setting `{name}`: {problem}")]
+    Setting {
+        /// Name of the field.
+        name: &'static str,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// A matrix that is positive definite in exact arithmetic was not, in floating point.
+    #[error(
+        "the {size}×{size} system of the weights is numerically singular (noise precision {noise:e}); \
+         a larger prior on the noise or fewer features helps"
+    )]
+    Singular {
+        /// Side of the matrix.
+        size: usize,
+        /// Noise precision it was built with.
+        noise: f64,
+    },
+    /// A model file could not be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A model file is not what it should be.
+    #[error("{path}: {problem}", path = path.display())]
+    ModelFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// Shorthand for results of this library.
+pub type Result<T> = std::result::Result<T, Error>;

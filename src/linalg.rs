@@ -1,0 +1,274 @@
+//! Dense linear algebra: the only file that names faer's decompositions.
+//!
+//! Matrices are column-major `f64`; rows are samples. Symmetric results are stored in the LOWER triangle alone.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::qr::no_pivoting as qr;
+use faer::linalg::{householder, matmul, triangular_inverse, triangular_solve};
+use faer::{Accum, Par};
+use rayon::prelude::*;
+
+pub use faer::{Mat, MatMut, MatRef};
+
+/// How many threads a computation may use. Results have the same bits for any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads(usize);
+
+impl Threads {
+    /// One thread: for work that is itself one of many parallel pieces.
+    pub const ONE: Threads = Threads(1);
+
+    /// The threads of the rayon pool this is called in, but never more than the machine has cores.
+    pub fn current() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Threads(rayon::current_num_threads().clamp(1, cores))
+    }
+
+    /// Threads pay off only above a few million multiplications; below, starting them costs more than they save.
+    fn par(self, multiplications: f64) -> Par {
+        const WORTH_SPLITTING: f64 = 3.0e7;
+        if self.0 <= 1 || multiplications < WORTH_SPLITTING { Par::Seq } else { Par::rayon(self.0) }
+    }
+}
+
+fn work(a: usize, b: usize, c: usize) -> f64 {
+    a as f64 * b as f64 * c as f64
+}
+
+/// What a product does with the numbers already at its destination.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Into {
+    Replace,
+    Add,
+}
+
+impl From<Into> for Accum {
+    fn from(mode: Into) -> Accum {
+        match mode {
+            Into::Replace => Accum::Replace,
+            Into::Add => Accum::Add,
+        }
+    }
+}
+
+/// `dst ← [dst +] factor · a b`.
+pub(crate) fn product(
+    dst: MatMut<'_, f64>,
+    mode: Into,
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+    factor: f64,
+    threads: Threads,
+) {
+    let par = threads.par(work(a.nrows(), a.ncols(), b.ncols()));
+    matmul::matmul(dst, Accum::from(mode), a, b, factor, par);
+}
+
+/// A new matrix `a b`.
+pub(crate) fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    product(out.as_mut(), Into::Replace, a, b, 1.0, threads);
+    out
+}
+
+/// Lower triangle of `dst ← [dst +] a aᵀ`.
+pub(crate) fn outer(dst: MatMut<'_, f64>, mode: Into, a: MatRef<'_, f64>, threads: Threads) {
+    let par = threads.par(work(a.nrows(), a.nrows(), a.ncols()) / 2.0);
+    triangular::matmul(
+        dst,
+        BlockStructure::TriangularLower,
+        Accum::from(mode),
+        a,
+        BlockStructure::Rectangular,
+        a.transpose(),
+        BlockStructure::Rectangular,
+        1.0,
+        par,
+    );
+}
+
+/// `s b` for a symmetric `s` of which only the lower triangle is stored.
+pub(crate) fn symmetric_product(s: MatRef<'_, f64>, b: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
+    let par = threads.par(work(s.nrows(), s.ncols(), b.ncols()));
+    let mut out = Mat::zeros(s.nrows(), b.ncols());
+    let halves = [(s, BlockStructure::TriangularLower), (s.transpose(), BlockStructure::StrictTriangularUpper)];
+    for (half, structure) in halves {
+        triangular::matmul(
+            out.as_mut(),
+            BlockStructure::Rectangular,
+            Accum::Add,
+            half,
+            structure,
+            b,
+            BlockStructure::Rectangular,
+            1.0,
+            par,
+        );
+    }
+    out
+}
+
+/// Copies the lower triangle into the upper one.
+pub(crate) fn fill_upper(mut s: MatMut<'_, f64>) {
+    for col in 1..s.ncols() {
+        for row in 0..col {
+            s[(row, col)] = s[(col, row)];
+        }
+    }
+}
+
+/// The lower Cholesky factor `L` of a symmetric positive definite matrix, `L Lᵀ = s`.
+pub(crate) struct Cholesky {
+    lower: Mat<f64>,
+    threads: Threads,
+}
+
+impl Cholesky {
+    /// Factorises in place; `None` if a pivot is not positive.
+    pub(crate) fn new(mut s: Mat<f64>, threads: Threads) -> Option<Self> {
+        let n = s.nrows();
+        let par = threads.par(work(n, n, n) / 6.0);
+        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(n, par, Default::default());
+        llt::factor::cholesky_in_place(
+            s.as_mut(),
+            Default::default(),
+            par,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        )
+        .ok()?;
+        Some(Cholesky { lower: s, threads })
+    }
+
+    /// `ln |s|`.
+    pub(crate) fn ln_det(&self) -> f64 {
+        (0..self.lower.nrows()).map(|i| 2.0 * self.lower[(i, i)].ln()).sum()
+    }
+
+    /// `b ← L⁻¹ b`.
+    pub(crate) fn half_solve(&self, b: MatMut<'_, f64>) {
+        let par = self.threads.par(work(b.nrows(), b.nrows(), b.ncols()) / 2.0);
+        triangular_solve::solve_lower_triangular_in_place(self.lower.as_ref(), b, par);
+    }
+
+    /// `b ← L⁻ᵀ b`.
+    pub(crate) fn half_solve_transposed(&self, b: MatMut<'_, f64>) {
+        let par = self.threads.par(work(b.nrows(), b.nrows(), b.ncols()) / 2.0);
+        triangular_solve::solve_upper_triangular_in_place(self.lower.as_ref().transpose(), b, par);
+    }
+
+    /// `L⁻¹`, lower triangular with zeros above.
+    pub(crate) fn inverse_factor(&self) -> Mat<f64> {
+        let n = self.lower.nrows();
+        let mut inverse = Mat::zeros(n, n);
+        let par = self.threads.par(work(n, n, n) / 6.0);
+        triangular_inverse::invert_lower_triangular(inverse.as_mut(), self.lower.as_ref(), par);
+        inverse
+    }
+}
+
+/// Lower triangle of `fᵀ f` for a lower triangular `f`: the inverse of `s` if `f` is its inverse Cholesky factor.
+pub(crate) fn triangular_gram(f: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
+    let n = f.nrows();
+    let mut out = Mat::zeros(n, n);
+    triangular::matmul(
+        out.as_mut(),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        f.transpose(),
+        BlockStructure::TriangularUpper,
+        f,
+        BlockStructure::TriangularLower,
+        1.0,
+        threads.par(work(n, n, n) / 6.0),
+    );
+    out
+}
+
+/// Eigenvalues (ascending, never negative) and orthonormal eigenvectors of a positive semidefinite matrix given by
+/// its lower triangle. `None` if the iteration does not converge, which finite input does not cause.
+pub(crate) struct Spectral {
+    pub(crate) values: Vec<f64>,
+    pub(crate) vectors: Mat<f64>,
+}
+
+impl Spectral {
+    pub(crate) fn new(s: MatRef<'_, f64>, threads: Threads) -> Option<Self> {
+        let n = s.nrows();
+        let par = threads.par(work(n, n, n));
+        let mut values = faer::Col::zeros(n);
+        let mut vectors = Mat::zeros(n, n);
+        let scratch = faer::linalg::evd::self_adjoint_evd_scratch::<f64>(
+            n,
+            faer::linalg::evd::ComputeEigenvectors::Yes,
+            par,
+            Default::default(),
+        );
+        faer::linalg::evd::self_adjoint_evd(
+            s,
+            values.as_mut().as_diagonal_mut(),
+            Some(vectors.as_mut()),
+            par,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        )
+        .ok()?;
+        let values = values.iter().map(|v: &f64| v.max(0.0)).collect();
+        Some(Spectral { values, vectors })
+    }
+}
+
+/// Orthonormal columns spanning the columns of `a`, which must be at least as tall as wide: column k is the k-th
+/// column of `a` made orthogonal to the earlier ones. Null columns at the end are completed to an orthonormal set.
+pub(crate) fn orthonormal(mut a: Mat<f64>, threads: Threads) -> Mat<f64> {
+    let (rows, columns) = (a.nrows(), a.ncols());
+    let par = threads.par(work(rows, columns, columns));
+    let block = qr::factor::recommended_block_size::<f64>(rows, columns);
+    let mut coefficients = Mat::zeros(block, columns);
+    let scratch = qr::factor::qr_in_place_scratch::<f64>(rows, columns, block, par, Default::default())
+        .or(householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(rows, block, columns));
+    let mut memory = MemBuffer::new(scratch);
+    qr::factor::qr_in_place(a.as_mut(), coefficients.as_mut(), par, MemStack::new(&mut memory), Default::default());
+    let mut q = Mat::identity(rows, columns);
+    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        a.as_ref(),
+        coefficients.as_ref(),
+        faer::Conj::No,
+        q.as_mut(),
+        par,
+        MemStack::new(&mut memory),
+    );
+    q
+}
+
+/// Runs `f` on every column, in parallel if that pays, and returns what it gave in the order of the columns.
+pub(crate) fn map_columns<T: Send>(
+    a: &mut Mat<f64>,
+    threads: Threads,
+    f: impl Fn(usize, &mut [f64]) -> T + Sync,
+) -> Vec<T> {
+    // A column cell costs about as much as a few dozen multiplications of a matrix product.
+    if threads.par(32.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
+        return (0..a.ncols()).map(|j| f(j, a.col_as_slice_mut(j))).collect();
+    }
+    a.as_mut()
+        .par_col_iter_mut()
+        .enumerate()
+        .map(|(j, column)| {
+            let column = column.try_as_col_major_mut().expect("a Mat is column-major");
+            f(j, column.as_slice_mut())
+        })
+        .collect()
+}
+
+/// The chosen rows of a matrix.
+pub(crate) fn select_rows(a: MatRef<'_, f64>, rows: &[usize]) -> Mat<f64> {
+    Mat::from_fn(rows.len(), a.ncols(), |i, j| a[(rows[i], j)])
+}
+
+/// The chosen columns of a matrix.
+pub(crate) fn select_columns(a: MatRef<'_, f64>, columns: &[usize]) -> Mat<f64> {
+    Mat::from_fn(a.nrows(), columns.len(), |i, j| a[(i, columns[j])])
+}

@@ -1,0 +1,112 @@
+//! Bandwidth and input relevance by ascent on the bound, equation 10.
+
+use super::beliefs::Beliefs;
+use super::design::{Design, Sensitivity};
+use super::problem::Problem;
+use super::settings::{Bandwidth, Relevance, Settings};
+use super::weights::blocks;
+use crate::fourier::Scales;
+use crate::linalg::{Into, Mat, multiply, product};
+
+/// ∂L/∂ln γ (one number) or ∂L/∂ln r_d (one per input, summing to ∂L/∂ln γ) at the current q.
+///
+/// With noise per task this is exact right after the update of q(W); with shared noise always.
+pub(crate) fn gradient(problem: &Problem, design: &Design, q: &Beliefs, sensitivity: Sensitivity) -> Vec<f64> {
+    let tau = q.tau();
+    let mean_tau = tau.iter().sum::<f64>() / tau.len() as f64;
+    let mut total: Vec<f64> = q.weights.trace_gradient.iter().map(|g| mean_tau * g).collect();
+
+    // τ_c (y_c − b_c u − Φw_c) in observed cells, then G = that times Wᵀ.
+    let fitted = multiply(design.features.as_ref(), q.weights.mean.as_ref(), design.threads);
+    let mut residual = Mat::zeros(fitted.nrows(), fitted.ncols());
+    let mut observe = |row: usize, c: usize| {
+        let error = problem.targets[(row, c)] - q.bias[c] * problem.root[row] - fitted[(row, c)];
+        residual[(row, c)] = tau[c] * error;
+    };
+    for group in &problem.groups {
+        for &c in &group.tasks {
+            match &group.rows {
+                None => (0..problem.targets.nrows()).for_each(|row| observe(row, c)),
+                Some(rows) => rows.iter().for_each(|&row| observe(row, c)),
+            }
+        }
+    }
+    let view = design.view(problem);
+    let all = 0..residual.nrows();
+    for columns in blocks(view.cosines()) {
+        let mut block = Mat::zeros(all.len(), columns.len());
+        let weights = q.weights.mean.as_ref().subrows(columns.start, columns.len());
+        product(block.as_mut(), Into::Replace, residual.as_ref(), weights.transpose(), 1.0, design.threads);
+        view.pull_back(all.clone(), columns, &mut block, sensitivity, &mut total);
+    }
+    total
+}
+
+/// Adam on ln γ and ln r.
+pub(crate) struct Ascent {
+    pub(crate) sensitivity: Sensitivity,
+    learns_bandwidth: bool,
+    rate: f64,
+    steps: i32,
+    first: Vec<f64>,
+    second: Vec<f64>,
+}
+
+impl Ascent {
+    pub(crate) fn new(settings: &Settings, inputs: usize) -> Self {
+        let learns_bandwidth = matches!(settings.bandwidth, Bandwidth::Learned { .. });
+        let sensitivity = match (&settings.relevance, learns_bandwidth) {
+            (Relevance::Learned, _) => Sensitivity::Relevance,
+            (_, true) => Sensitivity::Bandwidth,
+            (_, false) => Sensitivity::None,
+        };
+        let parameters =
+            sensitivity.len(inputs) + usize::from(sensitivity == Sensitivity::Relevance && learns_bandwidth);
+        Ascent {
+            sensitivity,
+            learns_bandwidth,
+            rate: settings.learning_rate,
+            steps: 0,
+            first: vec![0.0; parameters],
+            second: vec![0.0; parameters],
+        }
+    }
+
+    /// The scales one step uphill.
+    pub(crate) fn step(&mut self, scales: &Scales, mut gradient: Vec<f64>) -> Scales {
+        if self.sensitivity == Sensitivity::Relevance && self.learns_bandwidth {
+            gradient.push(gradient.iter().sum());
+        }
+        self.steps += 1;
+        let (decay_first, decay_second) = (0.9f64, 0.999f64);
+        let correction = (1.0 - decay_second.powi(self.steps)).sqrt() / (1.0 - decay_first.powi(self.steps));
+        let moves: Vec<f64> = gradient
+            .iter()
+            .zip(self.first.iter_mut().zip(&mut self.second))
+            .map(|(g, (first, second))| {
+                *first = decay_first * *first + (1.0 - decay_first) * g;
+                *second = decay_second * *second + (1.0 - decay_second) * g * g;
+                self.rate * correction * *first / (second.sqrt() + 1e-8)
+            })
+            .collect();
+        let moved = |value: f64, step: f64| (value.ln() + step).clamp(-60.0, 60.0).exp();
+        let mut next = scales.clone();
+        if self.sensitivity == Sensitivity::Relevance {
+            for (r, step) in next.relevance.iter_mut().zip(&moves) {
+                *r = moved(*r, *step);
+            }
+        }
+        if self.learns_bandwidth
+            && let Some(&step) = moves.last()
+        {
+            next.bandwidth = moved(next.bandwidth, step);
+            // γ and r share a scale: r has mean one, γ carries the rest.
+            let mean = next.relevance.iter().sum::<f64>() / next.relevance.len() as f64;
+            if self.sensitivity == Sensitivity::Relevance && mean > 0.0 {
+                next.relevance.iter_mut().for_each(|r| *r /= mean);
+                next.bandwidth *= mean;
+            }
+        }
+        next
+    }
+}

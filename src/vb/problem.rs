@@ -1,0 +1,77 @@
+//! The data as inference sees them: standardised, multiplied by the root of the row weights, and with tasks that
+//! share their observed rows put together.
+
+use crate::linalg::{Mat, select_rows};
+use std::collections::BTreeMap;
+
+/// Tasks observed in exactly the same rows: one factorisation serves them all (equation 15).
+pub(crate) struct Group {
+    /// Their columns, rising.
+    pub(crate) tasks: Vec<usize>,
+    /// The observed rows; `None` means all.
+    pub(crate) rows: Option<Vec<usize>>,
+    /// Their targets in those rows.
+    pub(crate) targets: Mat<f64>,
+    /// Root weights of those rows.
+    pub(crate) root: Vec<f64>,
+}
+
+pub(crate) struct Problem {
+    /// N×D standardised inputs, not multiplied by anything.
+    pub(crate) inputs: Mat<f64>,
+    /// u, root of the row weights: integer weights then equal repeated rows (equation 14).
+    pub(crate) root: Vec<f64>,
+    /// N×C targets times u, zero where not observed.
+    pub(crate) targets: Mat<f64>,
+    pub(crate) groups: Vec<Group>,
+    /// Sum of the weights of each task's observed rows.
+    pub(crate) mass: Vec<f64>,
+}
+
+impl Problem {
+    /// From standardised tables; NaN targets are missing.
+    pub(crate) fn new(inputs: Mat<f64>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
+        let rows = inputs.nrows();
+        let root: Vec<f64> = weights.map_or(vec![1.0; rows], |w| w.iter().map(|w| w.sqrt()).collect());
+        let mut patterns: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for task in 0..targets.ncols() {
+            let observed = |&row: &usize| !targets[(row, task)].is_nan();
+            patterns.entry((0..rows).filter(observed).collect()).or_default().push(task);
+        }
+        let folded = Mat::from_fn(rows, targets.ncols(), |n, c| {
+            let y = targets[(n, c)];
+            if y.is_nan() { 0.0 } else { root[n] * y }
+        });
+        let mut mass = vec![0.0; targets.ncols()];
+        let groups = patterns
+            .into_iter()
+            .map(|(observed, tasks)| {
+                for &task in &tasks {
+                    mass[task] = observed.iter().map(|&n| root[n] * root[n]).sum();
+                }
+                Group {
+                    targets: Mat::from_fn(observed.len(), tasks.len(), |i, j| folded[(observed[i], tasks[j])]),
+                    root: observed.iter().map(|&n| root[n]).collect(),
+                    rows: (observed.len() < rows).then_some(observed),
+                    tasks,
+                }
+            })
+            .collect();
+        Problem { inputs, root, targets: folded, groups, mass }
+    }
+
+    /// Number of tasks C.
+    pub(crate) fn tasks(&self) -> usize {
+        self.targets.ncols()
+    }
+}
+
+impl Group {
+    /// The group's rows of a matrix, copied only if they are not all of them.
+    pub(crate) fn rows_of<'a>(&self, table: &'a Mat<f64>) -> std::borrow::Cow<'a, Mat<f64>> {
+        match &self.rows {
+            None => std::borrow::Cow::Borrowed(table),
+            Some(rows) => std::borrow::Cow::Owned(select_rows(table.as_ref(), rows)),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Which features stay. A feature goes for all tasks at once.
+
+use super::beliefs::Beliefs;
+use super::design::Design;
+use super::moments::dot;
+use super::problem::Problem;
+use super::settings::Pruning;
+
+/// The columns to keep, or `None` if all stay. Feature m is expected to add E‖w_m‖²/C · mean(φ_m²) to the variance of
+/// a target; it goes when that is less than the given share of the mean variance of the targets.
+pub(crate) fn survivors(rule: Pruning, problem: &Problem, design: &Design, q: &Beliefs) -> Option<Vec<usize>> {
+    let Pruning::BelowShare(share) = rule else {
+        return None;
+    };
+    let tasks = problem.tasks();
+    let square = |y: &[f64]| dot(y, y);
+    let target_square: f64 = (0..tasks).map(|c| square(problem.targets.col_as_slice(c))).sum();
+    let variance = target_square / problem.mass.iter().sum::<f64>();
+    let mass = square(&problem.root);
+    let stays = |&(m, weight): &(usize, f64)| {
+        let feature = square(design.features.col_as_slice(m)) / mass;
+        weight / tasks as f64 * feature >= share * variance
+    };
+    let kept: Vec<usize> = q.weight_square().into_iter().enumerate().filter(stays).map(|(m, _)| m).collect();
+    (kept.len() < design.columns()).then_some(kept)
+}

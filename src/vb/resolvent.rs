@@ -1,0 +1,164 @@
+//! Q_c = (I + τ_c S)⁻¹ for every task of a group, equation 13: one Cholesky factor if the tasks have one noise
+//! precision, one eigendecomposition for all of them if they differ.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Cholesky, Into, Mat, Spectral, Threads, fill_upper, multiply, outer, product, triangular_gram};
+use crate::vb::moments::dot;
+
+pub(crate) struct Resolvent {
+    size: usize,
+    tau: Vec<f64>,
+    kind: Kind,
+    threads: Threads,
+}
+
+enum Kind {
+    /// One precision: I + τS = LLᵀ.
+    One(Cholesky),
+    /// Several: S = V diag(λ) Vᵀ, with √k_i, k_i = Σ_c τ_c/(1 + τ_c λ_i).
+    Many(Spectral, Vec<f64>),
+}
+
+impl Resolvent {
+    /// From the lower triangle of S and the noise precision of each task.
+    pub(crate) fn new(mut s: Mat<f64>, tau: &[f64], threads: Threads) -> Result<Self> {
+        let (size, first) = (s.nrows(), tau[0]);
+        let singular = || Error::Singular { size, noise: first };
+        let kind = if tau.iter().all(|&t| t == first) {
+            for j in 0..size {
+                let column = &mut s.col_as_slice_mut(j)[j..];
+                column.iter_mut().for_each(|v| *v *= first);
+                column[0] += 1.0;
+            }
+            Kind::One(Cholesky::new(s, threads).ok_or_else(singular)?)
+        } else {
+            let spectral = Spectral::new(s.as_ref(), threads).ok_or_else(singular)?;
+            let summed = |l: &f64| tau.iter().map(|t| t / (1.0 + t * l)).sum::<f64>().sqrt();
+            let roots = spectral.values.iter().map(summed).collect();
+            Kind::Many(spectral, roots)
+        };
+        Ok(Resolvent { size, tau: tau.to_vec(), kind, threads })
+    }
+
+    /// ln|I + τ_c S|.
+    pub(crate) fn ln_det(&self, task: usize) -> f64 {
+        match &self.kind {
+            Kind::One(factor) => factor.ln_det(),
+            Kind::Many(spectral, _) => spectral.values.iter().map(|l| (self.tau[task] * l).ln_1p()).sum(),
+        }
+    }
+
+    /// tr(Q_c S), which is tr(Σ_c ΦᵀΦ); `total` is Σ_c τ_c tr(Q_c S).
+    pub(crate) fn trace(&self, task: usize, total: f64) -> f64 {
+        match &self.kind {
+            Kind::One(_) => total / self.tau.iter().sum::<f64>(),
+            Kind::Many(spectral, _) => spectral.values.iter().map(|l| l / (1.0 + self.tau[task] * l)).sum(),
+        }
+    }
+
+    /// Column c of `right` ← Q_c times it.
+    pub(crate) fn solve(&self, right: &mut Mat<f64>) {
+        match &self.kind {
+            Kind::One(factor) => {
+                factor.half_solve(right.as_mut());
+                factor.half_solve_transposed(right.as_mut());
+            }
+            Kind::Many(spectral, _) => {
+                let vectors = spectral.vectors.as_ref();
+                let mut rotated = multiply(vectors.transpose(), right.as_ref(), self.threads);
+                for (c, tau) in self.tau.iter().enumerate() {
+                    let column = rotated.col_as_slice_mut(c).iter_mut();
+                    column.zip(&spectral.values).for_each(|(v, l)| *v /= 1.0 + tau * l);
+                }
+                product(right.as_mut(), Into::Replace, vectors, rotated.as_ref(), 1.0, self.threads);
+            }
+        }
+    }
+
+    /// `block` ← R block, where RᵀR = Σ_c τ_c Q_c.
+    pub(crate) fn half(&self, block: &mut Mat<f64>) {
+        match &self.kind {
+            Kind::One(factor) => {
+                factor.half_solve(block.as_mut());
+                let root = self.tau.iter().sum::<f64>().sqrt();
+                scale_columns(block, |_| root);
+            }
+            Kind::Many(spectral, roots) => {
+                *block = multiply(spectral.vectors.as_ref().transpose(), block.as_ref(), self.threads);
+                scale_rows(block, roots);
+            }
+        }
+    }
+
+    /// `block` ← Rᵀ block.
+    pub(crate) fn half_transposed(&self, block: &mut Mat<f64>) {
+        match &self.kind {
+            Kind::One(factor) => {
+                factor.half_solve_transposed(block.as_mut());
+                let root = self.tau.iter().sum::<f64>().sqrt();
+                scale_columns(block, |_| root);
+            }
+            Kind::Many(spectral, roots) => {
+                scale_rows(block, roots);
+                *block = multiply(spectral.vectors.as_ref(), block.as_ref(), self.threads);
+            }
+        }
+    }
+
+    /// The diagonal of Σ_c Q_c, and, if `full`, the whole of Σ_c τ_c Q_c.
+    pub(crate) fn inverse_sums(&self, full: bool) -> (Vec<f64>, Option<Mat<f64>>) {
+        let (diagonal, mut lower) = match &self.kind {
+            Kind::One(factor) => {
+                let inverse = factor.inverse_factor();
+                let count = self.tau.len() as f64;
+                let diagonal = (0..self.size).map(|m| {
+                    let column = &inverse.col_as_slice(m)[m..];
+                    count * dot(column, column)
+                });
+                let diagonal = diagonal.collect();
+                let total = self.tau.iter().sum::<f64>();
+                let full = full.then(|| {
+                    let mut sum = triangular_gram(inverse.as_ref(), self.threads);
+                    scale_columns(&mut sum, |_| total);
+                    sum
+                });
+                (diagonal, full)
+            }
+            Kind::Many(spectral, roots) => {
+                let mut diagonal = vec![0.0; self.size];
+                for (i, l) in spectral.values.iter().enumerate() {
+                    let sum: f64 = self.tau.iter().map(|t| 1.0 / (1.0 + t * l)).sum();
+                    let vector = spectral.vectors.col_as_slice(i);
+                    diagonal.iter_mut().zip(vector).for_each(|(d, v)| *d += sum * v * v);
+                }
+                let full = full.then(|| {
+                    let mut scaled = spectral.vectors.clone();
+                    scale_columns(&mut scaled, |i| roots[i]);
+                    let mut sum = Mat::zeros(self.size, self.size);
+                    outer(sum.as_mut(), Into::Replace, scaled.as_ref(), self.threads);
+                    sum
+                });
+                (diagonal, full)
+            }
+        };
+        if let Some(lower) = &mut lower {
+            fill_upper(lower.as_mut());
+        }
+        (diagonal, lower)
+    }
+}
+
+/// Column j times `factor(j)`.
+pub(crate) fn scale_columns(block: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
+    for j in 0..block.ncols() {
+        let factor = factor(j);
+        block.col_as_slice_mut(j).iter_mut().for_each(|v| *v *= factor);
+    }
+}
+
+/// Row i times `factors[i]`.
+pub(crate) fn scale_rows(block: &mut Mat<f64>, factors: &[f64]) {
+    for j in 0..block.ncols() {
+        block.col_as_slice_mut(j).iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
+    }
+}

@@ -1,0 +1,239 @@
+//! Everything a user can choose, in one plain struct. Alternatives are enums: "learn it or hold it" is a type.
+
+use crate::error::{Error, Result};
+use crate::fourier::{Directions, Offsets, Spectrum};
+use serde::{Deserialize, Serialize};
+
+/// How many cosines to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeatureCount {
+    /// Exactly so many.
+    Exactly(usize),
+    /// So many per row of data (the sum of the row weights counts).
+    PerRow(f64),
+}
+
+/// The prior precision α of the weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Precision {
+    /// One per feature, shared by all tasks: automatic relevance determination. Features can vanish.
+    Free,
+    /// One for all cosines and one for all direct links: the kernel view.
+    Tied,
+}
+
+/// The kernel bandwidth γ.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bandwidth {
+    /// Held at this value.
+    Fixed(f64),
+    /// Learned from the bound, starting here; `None` starts at 1/D.
+    Learned {
+        /// First value of γ.
+        start: Option<f64>,
+    },
+}
+
+/// The relevance r of each input inside the kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relevance {
+    /// All inputs count the same (the paper).
+    Uniform,
+    /// Held at these values, one per input.
+    Fixed(Vec<f64>),
+    /// Learned from the bound, starting uniform.
+    Learned,
+}
+
+/// The noise precision τ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Noise {
+    /// One for all tasks (the paper).
+    Shared,
+    /// One for each task.
+    PerTask,
+}
+
+/// What the model sees of the targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetScale {
+    /// Each task to mean zero and standard deviation one.
+    Standardised,
+    /// As they are.
+    Raw,
+}
+
+/// When a feature is dropped, for all tasks at once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pruning {
+    /// Never.
+    Never,
+    /// When the variance it is expected to add to a target falls below this share of the target's variance.
+    BelowShare(f64),
+}
+
+/// A Gamma prior by shape and rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GammaPrior {
+    /// Shape a₀.
+    pub shape: f64,
+    /// Rate b₀.
+    pub rate: f64,
+}
+
+impl GammaPrior {
+    /// Nearly flat in the logarithm.
+    pub const VAGUE: GammaPrior = GammaPrior { shape: 1e-6, rate: 1e-6 };
+}
+
+/// All settings of a fit. Start from [`Settings::DEFAULT`] or [`Settings::PAPER`] and change fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// Number of cosines drawn.
+    pub features: FeatureCount,
+    /// Kernel the cosines approximate.
+    pub spectrum: Spectrum,
+    /// Offsets of the cosines.
+    pub offsets: Offsets,
+    /// Directions of the cosines.
+    pub directions: Directions,
+    /// Whether the inputs themselves are features too.
+    pub links: bool,
+    /// Prior precision of the weights.
+    pub precision: Precision,
+    /// Kernel bandwidth.
+    pub bandwidth: Bandwidth,
+    /// Input relevance.
+    pub relevance: Relevance,
+    /// Noise precision.
+    pub noise: Noise,
+    /// Scaling of the targets.
+    pub targets: TargetScale,
+    /// Prior of each weight precision.
+    pub weight_prior: GammaPrior,
+    /// Prior of each noise precision.
+    pub noise_prior: GammaPrior,
+    /// When features are dropped.
+    pub pruning: Pruning,
+    /// Step size of Adam on ln γ and ln r.
+    pub learning_rate: f64,
+    /// Independent draws; the one with the best bound is kept.
+    pub restarts: usize,
+    /// Most sweeps of a restart.
+    pub max_iterations: usize,
+    /// A restart has converged when the bound changes by less than this share.
+    pub tolerance: f64,
+    /// Seed of the draws.
+    pub seed: u64,
+}
+
+impl Settings {
+    /// The paper's model to the letter: RBF cosines with random offsets, one noise precision, free precisions with
+    /// vague priors, pruning, γ by Adam on the bound. Direct links are off: the paper does not mention them, but
+    /// its published numbers need them (set `links` for those).
+    pub const PAPER: Settings = Settings {
+        features: FeatureCount::PerRow(2.0),
+        spectrum: Spectrum::Rbf,
+        offsets: Offsets::Random,
+        directions: Directions::Independent,
+        links: false,
+        precision: Precision::Free,
+        bandwidth: Bandwidth::Learned { start: None },
+        relevance: Relevance::Uniform,
+        noise: Noise::Shared,
+        targets: TargetScale::Standardised,
+        weight_prior: GammaPrior::VAGUE,
+        noise_prior: GammaPrior::VAGUE,
+        pruning: Pruning::BelowShare(1e-5),
+        learning_rate: 0.1,
+        restarts: 1,
+        max_iterations: 500,
+        tolerance: 1e-6,
+        seed: 0,
+    };
+
+    /// The kernel view: orthogonal cosine–sine pairs and direct links with one precision each, noise per task.
+    pub const DEFAULT: Settings = Settings {
+        offsets: Offsets::Paired,
+        directions: Directions::Orthogonal,
+        links: true,
+        precision: Precision::Tied,
+        noise: Noise::PerTask,
+        pruning: Pruning::Never,
+        ..Settings::PAPER
+    };
+
+    /// Checks every field; the error names it.
+    pub fn validate(&self) -> Result<()> {
+        let wrong = |name, problem: String| Err(Error::Setting { name, problem });
+        let positive = |name, value: f64| {
+            if value > 0.0 && value.is_finite() {
+                Ok(())
+            } else {
+                Err(Error::Setting { name, problem: format!("{value} is not a positive finite number") })
+            }
+        };
+        match self.features {
+            FeatureCount::Exactly(0) if !self.links => {
+                return wrong("features", "0 cosines and no links leave no model; use at least 1".into());
+            }
+            FeatureCount::Exactly(_) => {}
+            FeatureCount::PerRow(per_row) => positive("features", per_row)?,
+        }
+        if self.directions == Directions::Orthogonal && !self.spectrum.is_isotropic() {
+            return wrong(
+                "directions",
+                "orthogonal directions need an isotropic spectrum; laplace-l1 is a product over inputs".into(),
+            );
+        }
+        match self.bandwidth {
+            Bandwidth::Fixed(value) | Bandwidth::Learned { start: Some(value) } => positive("bandwidth", value)?,
+            Bandwidth::Learned { start: None } => {}
+        }
+        if let Relevance::Fixed(values) = &self.relevance
+            && let Some(bad) = values.iter().find(|v| **v < 0.0 || !v.is_finite())
+        {
+            return wrong("relevance", format!("{bad} is negative or not finite"));
+        }
+        if self.pruning != Pruning::Never && self.precision == Precision::Tied {
+            return wrong("pruning", "needs free precisions; with tied ones no feature can vanish".into());
+        }
+        if let Pruning::BelowShare(share) = self.pruning {
+            positive("pruning", share)?;
+        }
+        positive("weight_prior.shape", self.weight_prior.shape)?;
+        positive("weight_prior.rate", self.weight_prior.rate)?;
+        positive("noise_prior.shape", self.noise_prior.shape)?;
+        positive("noise_prior.rate", self.noise_prior.rate)?;
+        positive("learning_rate", self.learning_rate)?;
+        positive("tolerance", self.tolerance)?;
+        for (name, value) in [("restarts", self.restarts), ("max_iterations", self.max_iterations)] {
+            if value == 0 {
+                return wrong(name, "must be at least 1".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of cosines for data of this total weight.
+    pub(crate) fn feature_count(&self, total_weight: f64) -> usize {
+        match self.features {
+            FeatureCount::Exactly(count) => count,
+            FeatureCount::PerRow(per_row) => (per_row * total_weight).ceil().clamp(1.0, 1e6) as usize,
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings::DEFAULT
+    }
+}

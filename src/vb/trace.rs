@@ -1,0 +1,70 @@
+//! What happened, sweep by sweep, and when it is enough.
+
+use super::beliefs::Beliefs;
+use super::bound::Bound;
+use super::design::Design;
+use super::settings::Settings;
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+
+/// One sweep of the updates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Iteration {
+    /// Which restart this belongs to.
+    pub restart: usize,
+    /// Counted from one.
+    pub number: usize,
+    /// The bound and its terms after the sweep.
+    pub bound: Bound,
+    /// Features still in the model, links included.
+    pub active: usize,
+    /// Bandwidth γ during the sweep.
+    pub bandwidth: f64,
+    /// ⟨τ⟩, one or one per task.
+    pub noise_precision: Vec<f64>,
+}
+
+impl Iteration {
+    pub(crate) fn of(restart: usize, number: usize, bound: Bound, design: &Design, q: &Beliefs) -> Self {
+        Iteration {
+            restart,
+            number,
+            bound,
+            active: design.columns(),
+            bandwidth: design.scales.bandwidth,
+            noise_precision: q.noise.iter().map(|t| t.mean()).collect(),
+        }
+    }
+}
+
+/// Why the updates ended. None of these is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stop {
+    /// The bound changed by less than the tolerance.
+    Converged,
+    /// The largest number of sweeps was reached.
+    MaxIterations,
+    /// The observer asked for it.
+    Requested,
+}
+
+/// Sees every sweep of every restart (possibly from several threads) and may ask to stop.
+pub type Observer<'a> = &'a (dyn Fn(&Iteration) -> ControlFlow<()> + Sync);
+
+/// Whether the last sweep was the last.
+pub(crate) fn stop(trace: &[Iteration], settings: &Settings, observer: Observer<'_>) -> Option<Stop> {
+    let last = trace.last()?;
+    if observer(last).is_break() {
+        return Some(Stop::Requested);
+    }
+    if let [.., before, last] = trace
+        && before.active == last.active
+    {
+        let (before, now) = (before.bound.total(), last.bound.total());
+        if (now - before).abs() < settings.tolerance * now.abs().max(1.0) {
+            return Some(Stop::Converged);
+        }
+    }
+    (trace.len() >= settings.max_iterations).then_some(Stop::MaxIterations)
+}
