@@ -184,7 +184,11 @@ impl Basis {
         });
     }
 
-    /// Φ for standardised inputs.
+    /// Φ (N×columns) for standardised inputs.
+    pub fn features(&self, inputs: MatRef<'_, f64>, scales: &Scales) -> Mat<f64> {
+        self.evaluate(inputs, scales, Threads::current())
+    }
+
     pub(crate) fn evaluate(&self, inputs: MatRef<'_, f64>, scales: &Scales, threads: Threads) -> Mat<f64> {
         let projection = self.project(inputs, &scales.relevance, threads);
         let mut features = Mat::zeros(inputs.nrows(), self.columns());

@@ -12,6 +12,9 @@ use crate::linalg::{Into, Mat, multiply, product};
 ///
 /// With noise per task this is exact right after the update of q(W); with shared noise always.
 pub(crate) fn gradient(problem: &Problem, design: &Design, q: &Beliefs, sensitivity: Sensitivity) -> Vec<f64> {
+    if sensitivity == Sensitivity::None {
+        return Vec::new();
+    }
     let tau = q.tau();
     let mean_tau = tau.iter().sum::<f64>() / tau.len() as f64;
     let mut total: Vec<f64> = q.weights.trace_gradient.iter().map(|g| mean_tau * g).collect();

@@ -152,11 +152,11 @@ impl Settings {
         targets: TargetScale::Standardised,
         weight_prior: GammaPrior::VAGUE,
         noise_prior: GammaPrior::VAGUE,
-        pruning: Pruning::BelowShare(1e-5),
+        pruning: Pruning::BelowShare(1e-3),
         learning_rate: 0.1,
         restarts: 1,
         max_iterations: 500,
-        tolerance: 1e-6,
+        tolerance: 1e-5,
         seed: 0,
     };
 

@@ -76,7 +76,8 @@ fn every_number_of_the_golden_file() {
 
 fn compare(state: &State, expected: &Value) {
     const TOLERANCE: f64 = 1e-8;
-    let close = |what: &str, found: f64, expected: &Value| assert_close(what, found, expected.as_f64().unwrap(), TOLERANCE);
+    let close =
+        |what: &str, found: f64, expected: &Value| assert_close(what, found, expected.as_f64().unwrap(), TOLERANCE);
     let all_close = |what: &str, found: &[f64], expected: &Value| {
         let expected = vector(expected);
         assert_eq!(found.len(), expected.len());

@@ -1,0 +1,390 @@
+//! The model file: one JSON object that holds everything prediction needs, a checksum of it, and a few probe rows with
+//! their predictions, so that anyone can prove the file still computes what it did. Loading executes nothing.
+
+use super::posterior::{Posterior, Shape};
+use super::{Model, Prediction};
+use crate::data::Standardiser;
+use crate::error::{Error, Result};
+use crate::fourier::{Basis, Scales, Spectrum};
+use crate::linalg::Mat;
+use crate::vb::{Gamma, Iteration, Settings, Stop};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::io::Write;
+use std::path::Path;
+
+/// What the `format` field says.
+pub const FORMAT: &str = "rffblr-model";
+/// The version this program writes; it reads every version up to this one.
+pub const FORMAT_VERSION: u64 = 1;
+
+/// Probe rows kept in a file.
+const PROBES: usize = 5;
+/// Largest accepted difference between stored and recomputed probes, in units of the predictive deviation. Machines
+/// differ in the last bits of a sum, not more.
+const PROBE_TOLERANCE: f64 = 1e-8;
+
+/// The outcome of [`Model::verify`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verification {
+    /// Probe cells compared.
+    pub cells: usize,
+    /// Largest difference found, in units of the predictive standard deviation.
+    pub largest_difference: f64,
+}
+
+impl Verification {
+    /// Whether the model still computes what was stored.
+    pub fn holds(&self) -> bool {
+        self.largest_difference <= PROBE_TOLERANCE
+    }
+}
+
+/// A matrix, column after column.
+#[derive(Serialize, Deserialize)]
+struct Table {
+    rows: usize,
+    columns: usize,
+    values: Vec<f64>,
+}
+
+impl From<&Mat<f64>> for Table {
+    fn from(m: &Mat<f64>) -> Self {
+        let values = (0..m.ncols()).flat_map(|j| m.col_as_slice(j)).copied().collect();
+        Table { rows: m.nrows(), columns: m.ncols(), values }
+    }
+}
+
+impl Table {
+    fn read(&self, what: &str, rows: usize, columns: usize) -> std::result::Result<Mat<f64>, String> {
+        let cells = rows.checked_mul(columns);
+        if self.rows != rows || self.columns != columns || Some(self.values.len()) != cells {
+            return Err(format!(
+                "`{what}` is {}×{} with {} numbers, expected {rows}×{columns}",
+                self.rows,
+                self.columns,
+                self.values.len()
+            ));
+        }
+        all_finite(what, &self.values)?;
+        Ok(Mat::from_fn(rows, columns, |i, j| self.values[j * rows + i]))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Columns {
+    names: Vec<String>,
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Features {
+    spectrum: Spectrum,
+    drawn: usize,
+    amplitude: f64,
+    directions: Table,
+    offsets: Vec<f64>,
+    links: Vec<usize>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredShape {
+    tasks: Vec<usize>,
+    values: Vec<f64>,
+    vectors: Table,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredPosterior {
+    /// Weights of the features, then the bias.
+    mean: Table,
+    precision: Vec<f64>,
+    shapes: Vec<StoredShape>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Training {
+    rows: usize,
+    sha256: String,
+    stop: Stop,
+    trace: Vec<Iteration>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Probes {
+    inputs: Table,
+    mean: Table,
+    std: Table,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    format: String,
+    format_version: u64,
+    writer: String,
+    settings: Settings,
+    inputs: Columns,
+    targets: Columns,
+    features: Features,
+    scales: Scales,
+    noise: Vec<Gamma>,
+    posterior: StoredPosterior,
+    training: Training,
+    probes: Probes,
+}
+
+impl Model {
+    /// Writes the model, whole or not at all; an existing file is replaced.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let text = self.to_json()?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
+        file.write_all(text.as_bytes()).map_err(io)?;
+        file.as_file().sync_all().map_err(io)?;
+        file.persist(path).map_err(|e| io(e.error))?;
+        Ok(())
+    }
+
+    /// Reads a model file of this or any older version.
+    pub fn load(path: &Path) -> Result<Model> {
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        Model::from_json(&text).map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
+    }
+
+    /// Recomputes the stored probe rows of a file and reports the largest difference. `load` has already checked that
+    /// the file is undamaged; this checks that this program on this machine still computes the same function.
+    pub fn verify(path: &Path) -> Result<Verification> {
+        let wrong = |problem: String| Error::ModelFile { path: path.to_owned(), problem };
+        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let stored = parse(&text).map_err(wrong)?;
+        let probes =
+            Table::read(&stored.probes.inputs, "probes.inputs", stored.probes.inputs.rows, stored.inputs.names.len());
+        let probes = probes.map_err(wrong)?;
+        let shape = (probes.nrows(), stored.targets.names.len());
+        let mean = stored.probes.mean.read("probes.mean", shape.0, shape.1).map_err(wrong)?;
+        let std = stored.probes.std.read("probes.std", shape.0, shape.1).map_err(wrong)?;
+        let model = Model::try_from(stored).map_err(wrong)?;
+        let now = model.predict(probes.as_ref())?;
+        let mut largest = 0.0f64;
+        for c in 0..shape.1 {
+            for i in 0..shape.0 {
+                let unit = std[(i, c)].max(f64::MIN_POSITIVE);
+                let difference = (now.mean[(i, c)] - mean[(i, c)]).abs().max((now.std[(i, c)] - std[(i, c)]).abs());
+                // A NaN must not pass for agreement.
+                let share = difference / unit;
+                largest = if share.is_nan() { f64::INFINITY } else { largest.max(share) };
+            }
+        }
+        Ok(Verification { cells: shape.0 * shape.1, largest_difference: largest })
+    }
+
+    /// The file's text.
+    pub fn to_json(&self) -> Result<String> {
+        let wrong = |problem: String| Error::ModelFile { path: "model".into(), problem };
+        let probes = self.probe_rows();
+        let Prediction { mean, std, .. } = self.predict(probes.as_ref())?;
+        let stored = self.stored(Probes { inputs: (&probes).into(), mean: (&mean).into(), std: (&std).into() });
+        let mut value = serde_json::to_value(stored).map_err(|e| wrong(e.to_string()))?;
+        let sum = checksum(&value);
+        if let Value::Object(fields) = &mut value {
+            fields.insert("sha256".into(), Value::String(sum));
+        }
+        Ok(value.to_string())
+    }
+
+    /// A model from a file's text; the error says what is wrong with it.
+    pub fn from_json(text: &str) -> std::result::Result<Model, String> {
+        Model::try_from(parse(text)?)
+    }
+
+    /// Points drawn around the training data, not rows of it: a model file shows nobody's record.
+    fn probe_rows(&self) -> Mat<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.settings.seed);
+        rng.set_stream(u64::MAX);
+        Mat::from_fn(PROBES, self.input_names.len(), |_, d| {
+            let z: f64 = StandardNormal.sample(&mut rng);
+            let value = self.input_scale.mean[d] + z * self.input_scale.scale[d];
+            value.clamp(f64::MIN, f64::MAX)
+        })
+    }
+
+    fn stored(&self, probes: Probes) -> Stored {
+        let columns = |names: &[String], scale: &Standardiser| Columns {
+            names: names.to_vec(),
+            mean: scale.mean.clone(),
+            scale: scale.scale.clone(),
+        };
+        let shape =
+            |s: &Shape| StoredShape { tasks: s.tasks.clone(), values: s.values.clone(), vectors: (&s.vectors).into() };
+        Stored {
+            format: FORMAT.into(),
+            format_version: FORMAT_VERSION,
+            writer: concat!("rffblr ", env!("CARGO_PKG_VERSION")).into(),
+            settings: self.settings.clone(),
+            inputs: columns(&self.input_names, &self.input_scale),
+            targets: columns(&self.target_names, &self.target_scale),
+            features: Features {
+                spectrum: self.basis.spectrum,
+                drawn: self.drawn,
+                amplitude: self.basis.amplitude,
+                directions: (&self.basis.directions).into(),
+                offsets: self.basis.offsets.clone(),
+                links: self.basis.links.clone(),
+            },
+            scales: self.scales.clone(),
+            noise: self.noise.clone(),
+            posterior: StoredPosterior {
+                mean: (&self.posterior.mean).into(),
+                precision: self.posterior.precision.clone(),
+                shapes: self.posterior.shapes.iter().map(shape).collect(),
+            },
+            training: Training {
+                rows: self.rows,
+                sha256: self.fingerprint.clone(),
+                stop: self.stop,
+                trace: self.trace.clone(),
+            },
+            probes,
+        }
+    }
+}
+
+/// SHA-256 of the content: the same for any layout of the same JSON.
+fn checksum(value: &Value) -> String {
+    Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn parse(text: &str) -> std::result::Result<Stored, String> {
+    let mut value: Value = serde_json::from_str(text)
+        .map_err(|e| format!("not a complete JSON file ({e}); it may be truncated, fit the model again"))?;
+    let fields = value.as_object_mut().ok_or("not a model file: the JSON is not an object")?;
+    if fields.get("format").and_then(Value::as_str) != Some(FORMAT) {
+        return Err(format!("not a model file: `format` is not \"{FORMAT}\""));
+    }
+    match fields.get("format_version").and_then(Value::as_u64) {
+        Some(1..=FORMAT_VERSION) => {}
+        Some(version) if version > FORMAT_VERSION => {
+            return Err(format!(
+                "written by a newer program (format {version}, this one reads up to {FORMAT_VERSION}); upgrade rffblr"
+            ));
+        }
+        _ => return Err("`format_version` is missing or not a positive whole number".into()),
+    }
+    let sum = match fields.remove("sha256") {
+        Some(Value::String(sum)) => sum,
+        _ => return Err("the checksum `sha256` is missing".into()),
+    };
+    if checksum(&value) != sum {
+        return Err("the checksum does not match: the file is damaged or was edited".into());
+    }
+    serde_json::from_value(value).map_err(|e| format!("not a model of this format: {e}"))
+}
+
+fn all_finite(what: &str, values: &[f64]) -> std::result::Result<(), String> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(i) => Err(format!("`{what}` has a number that is not finite, the {}th", i + 1)),
+    }
+}
+
+fn all_positive(what: &str, values: &[f64], count: usize) -> std::result::Result<(), String> {
+    if values.len() != count {
+        return Err(format!("`{what}` has {} numbers, expected {count}", values.len()));
+    }
+    all_finite(what, values)?;
+    match values.iter().position(|v| *v <= 0.0) {
+        None => Ok(()),
+        Some(i) => Err(format!("`{what}` has a number that is not positive, the {}th", i + 1)),
+    }
+}
+
+impl Columns {
+    fn read(self, what: &str) -> std::result::Result<(Vec<String>, Standardiser), String> {
+        if self.names.is_empty() || self.mean.len() != self.names.len() {
+            return Err(format!("`{what}` has {} names and {} means", self.names.len(), self.mean.len()));
+        }
+        all_finite(what, &self.mean)?;
+        all_positive(what, &self.scale, self.names.len())?;
+        Ok((self.names, Standardiser { mean: self.mean, scale: self.scale }))
+    }
+}
+
+impl TryFrom<Stored> for Model {
+    type Error = String;
+
+    /// Everything later code relies on is checked here.
+    fn try_from(stored: Stored) -> std::result::Result<Model, String> {
+        let (input_names, input_scale) = stored.inputs.read("inputs")?;
+        let (target_names, target_scale) = stored.targets.read("targets")?;
+        let (inputs, tasks) = (input_names.len(), target_names.len());
+        let features = stored.features;
+        let waves = features.offsets.len();
+        all_finite("features.offsets", &features.offsets)?;
+        all_positive("features.amplitude", &[features.amplitude], 1)?;
+        if features.links.iter().any(|&d| d >= inputs) || !features.links.is_sorted_by(|a, b| a < b) {
+            return Err("`features.links` does not name inputs in rising order".into());
+        }
+        let basis = Basis {
+            spectrum: features.spectrum,
+            directions: features.directions.read("features.directions", inputs, waves)?,
+            offsets: features.offsets,
+            amplitude: features.amplitude,
+            links: features.links,
+        };
+        let scales = stored.scales;
+        all_positive("scales.bandwidth", &[scales.bandwidth], 1)?;
+        all_finite("scales.relevance", &scales.relevance)?;
+        if scales.relevance.len() != inputs || scales.relevance.iter().any(|r| *r < 0.0) {
+            return Err(format!("`scales.relevance` needs {inputs} numbers, none negative"));
+        }
+        let gammas: Vec<f64> = stored.noise.iter().flat_map(|g| [g.shape, g.rate]).collect();
+        all_positive("noise", &gammas, 2 * tasks)?;
+
+        let k = basis.columns() + 1;
+        all_positive("posterior.precision", &stored.posterior.precision, k)?;
+        let mut covered = vec![0usize; tasks];
+        let mut shapes = Vec::new();
+        for shape in stored.posterior.shapes {
+            if shape.values.len() > k || shape.values.iter().any(|l| *l < 0.0) {
+                return Err("`posterior.shapes` has more eigenvalues than features, or a negative one".into());
+            }
+            all_finite("posterior.shapes", &shape.values)?;
+            for &task in &shape.tasks {
+                *covered.get_mut(task).ok_or("`posterior.shapes` names a task that does not exist")? += 1;
+            }
+            let vectors = shape.vectors.read("posterior.shapes", k, shape.values.len())?;
+            shapes.push(Shape { tasks: shape.tasks, vectors, values: shape.values });
+        }
+        if covered.iter().any(|&times| times != 1) {
+            return Err("`posterior.shapes` does not name every task exactly once".into());
+        }
+        stored.settings.validate().map_err(|e| e.to_string())?;
+        Ok(Model {
+            posterior: Posterior {
+                mean: stored.posterior.mean.read("posterior.mean", k, tasks)?,
+                precision: stored.posterior.precision,
+                tau: stored.noise.iter().map(|t| t.mean()).collect(),
+                shapes,
+            },
+            settings: stored.settings,
+            input_names,
+            target_names,
+            input_scale,
+            target_scale,
+            basis,
+            scales,
+            noise: stored.noise,
+            trace: stored.training.trace,
+            stop: stored.training.stop,
+            rows: stored.training.rows,
+            drawn: features.drawn,
+            fingerprint: stored.training.sha256,
+        })
+    }
+}

@@ -1,0 +1,156 @@
+//! The joint posterior of weights and bias at the learned hyper-parameters, equation 16.
+//!
+//! With the bias as one more column of the features (prior precision 1) and Ψ = [Φ, u]A^{-½}, one orthonormal V and
+//! its eigenvalues λ give every task's covariance, whatever its noise:
+//! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}.
+
+use crate::error::{Error, Result};
+use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, orthonormal, outer};
+use crate::vb::{Problem, scale_columns, scale_rows};
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Covariance of the tasks observed in the same rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Shape {
+    pub(super) tasks: Vec<usize>,
+    /// K×rank, orthonormal columns.
+    pub(super) vectors: Mat<f64>,
+    /// λ of each column.
+    pub(super) values: Vec<f64>,
+}
+
+/// Means and covariances on the standardised scale. The last of the K rows is the bias.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Posterior {
+    /// K×C.
+    pub(super) mean: Mat<f64>,
+    /// Prior precision of each row.
+    pub(super) precision: Vec<f64>,
+    /// Noise precision of each task.
+    pub(super) tau: Vec<f64>,
+    pub(super) shapes: Vec<Shape>,
+}
+
+impl Posterior {
+    /// Exact given precisions α of the features and τ of the tasks. `features` has its rows multiplied by u.
+    pub(super) fn new(
+        problem: &Problem,
+        features: &Mat<f64>,
+        alpha: &[f64],
+        tau: Vec<f64>,
+        threads: Threads,
+    ) -> Result<Self> {
+        let precision: Vec<f64> = alpha.iter().copied().chain([1.0]).collect();
+        let whiten: Vec<f64> = precision.iter().map(|a| a.sqrt().recip()).collect();
+        let k = precision.len();
+        let mut psi = features.clone();
+        psi.resize_with(features.nrows(), k, |row, _| problem.root[row]);
+        scale_columns(&mut psi, |j| whiten[j]);
+        let mut mean = Mat::zeros(k, problem.tasks());
+        let mut shapes = Vec::with_capacity(problem.groups.len());
+        for group in &problem.groups {
+            let psi = group.rows_of(&psi);
+            let shape = decompose(psi.as_ref().as_ref(), group.tasks.clone(), threads)
+                .ok_or(Error::Singular { size: k.min(psi.nrows()), noise: tau[group.tasks[0]] })?;
+            // ⟨w_c⟩ = τ_c A^{-½} V diag(1/(1 + τ_c λ)) Vᵀ Ψᵀ y_c; Ψᵀy lies in the span of V.
+            let right = multiply(psi.as_ref().as_ref().transpose(), group.targets.as_ref(), threads);
+            let mut inside = multiply(shape.vectors.as_ref().transpose(), right.as_ref(), threads);
+            for (c, &task) in group.tasks.iter().enumerate() {
+                let column = inside.col_as_slice_mut(c).iter_mut();
+                column.zip(&shape.values).for_each(|(v, l)| *v *= tau[task] / (1.0 + tau[task] * l));
+            }
+            let mut solved = multiply(shape.vectors.as_ref(), inside.as_ref(), threads);
+            scale_rows(&mut solved, &whiten);
+            for (c, &task) in group.tasks.iter().enumerate() {
+                mean.col_as_slice_mut(task).copy_from_slice(solved.col_as_slice(c));
+            }
+            shapes.push(shape);
+        }
+        Ok(Posterior { mean, precision, tau, shapes })
+    }
+
+    /// [Φ, 1] for rows of features not multiplied by weights.
+    pub(super) fn with_bias(&self, mut features: Mat<f64>) -> Mat<f64> {
+        let rows = features.nrows();
+        features.resize_with(rows, self.precision.len(), |_, _| 1.0);
+        features
+    }
+
+    /// φᵀΣ_cφ for each row and task, equation 17.
+    pub(super) fn variance(&self, design: &Mat<f64>, threads: Threads) -> Mat<f64> {
+        let mut whitened = design.clone();
+        scale_columns(&mut whitened, |j| self.precision[j].sqrt().recip());
+        let rows = design.nrows();
+        let mut out = Mat::zeros(rows, self.mean.ncols());
+        let mut prior = vec![0.0; rows];
+        for j in 0..whitened.ncols() {
+            prior.iter_mut().zip(whitened.col_as_slice(j)).for_each(|(p, v)| *p += v * v);
+        }
+        for shape in &self.shapes {
+            let mut inside = multiply(whitened.as_ref(), shape.vectors.as_ref(), threads);
+            let mut outside = prior.clone();
+            for j in 0..inside.ncols() {
+                let column = inside.col_as_slice_mut(j).iter_mut();
+                column.zip(&mut outside).for_each(|(v, left)| {
+                    *v *= *v;
+                    *left -= *v;
+                });
+            }
+            // A complete V leaves nothing outside but rounding.
+            if shape.values.len() == self.precision.len() {
+                outside.fill(0.0);
+            }
+            let shrink = Mat::from_fn(shape.values.len(), shape.tasks.len(), |i, c| {
+                1.0 / (1.0 + self.tau[shape.tasks[c]] * shape.values[i])
+            });
+            let shrunk = multiply(inside.as_ref(), shrink.as_ref(), threads);
+            for (c, &task) in shape.tasks.iter().enumerate() {
+                let column = out.col_as_slice_mut(task).iter_mut();
+                column
+                    .zip(shrunk.col_as_slice(c))
+                    .zip(&outside)
+                    .for_each(|((v, inside), outside)| *v = inside + outside.max(0.0));
+            }
+        }
+        out
+    }
+
+    /// One draw of all weights and biases: ⟨w⟩ + A^{-½}[z + V((1 + τλ)^{-½} − 1)Vᵀz], z ~ N(0, I).
+    pub(super) fn sample(&self, rng: &mut impl Rng) -> Mat<f64> {
+        let (k, tasks) = (self.precision.len(), self.mean.ncols());
+        // Drawn in the order of the tasks, whatever groups they are in.
+        let normal: Mat<f64> = Mat::from_fn(k, tasks, |_, _| StandardNormal.sample(rng));
+        let mut out = self.mean.clone();
+        for shape in &self.shapes {
+            for &task in &shape.tasks {
+                let z = normal.as_ref().subcols(task, 1);
+                let mut inside = multiply(shape.vectors.as_ref().transpose(), z, Threads::ONE);
+                let column = inside.col_as_slice_mut(0).iter_mut();
+                column.zip(&shape.values).for_each(|(v, l)| *v *= (1.0 + self.tau[task] * l).sqrt().recip() - 1.0);
+                let shift = multiply(shape.vectors.as_ref(), inside.as_ref(), Threads::ONE);
+                for i in 0..k {
+                    out[(i, task)] += (z[(i, 0)] + shift[(i, 0)]) / self.precision[i].sqrt();
+                }
+            }
+        }
+        out
+    }
+}
+
+/// V and λ of ΨᵀΨ, through the smaller of ΨᵀΨ and ΨΨᵀ.
+fn decompose(psi: MatRef<'_, f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape> {
+    let (rows, k) = (psi.nrows(), psi.ncols());
+    let size = rows.min(k);
+    let mut s = Mat::zeros(size, size);
+    let tall = if k <= rows { psi.transpose() } else { psi };
+    outer(s.as_mut(), Into::Replace, tall, threads);
+    let Spectral { values, vectors } = Spectral::new(s.as_ref(), threads)?;
+    if k <= rows {
+        return Some(Shape { tasks, vectors, values });
+    }
+    // ΨᵀU has columns √λ v; largest first, so that orthonormalising cleans the small ones of the large.
+    let descending = Mat::from_fn(size, size, |i, j| vectors[(i, size - 1 - j)]);
+    let vectors = orthonormal(multiply(psi.transpose(), descending.as_ref(), threads), threads);
+    Some(Shape { tasks, vectors, values: values.into_iter().rev().collect() })
+}

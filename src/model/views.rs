@@ -1,0 +1,134 @@
+//! One model, two views: a kernel machine and a layer of sinusoids (equations 19 and 20).
+
+use super::Model;
+use crate::data::{check_inputs, expect_count};
+use crate::error::{Error, Result};
+use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, outer};
+use serde::{Deserialize, Serialize};
+
+/// One kept cosine, in the units of the data: its share of target c is `weight[c] · cos(Σ_d frequency_d x_d + phase)`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sinusoid {
+    /// Radians per original unit of each input.
+    pub frequency: Vec<f64>,
+    /// Phase for inputs on their original scale, in [0, 2π).
+    pub phase: f64,
+    /// Length of one period along each input, in its original unit; infinite if the input plays no part.
+    pub wavelength: Vec<f64>,
+    /// Posterior mean for each task, on its original scale.
+    pub weight: Vec<f64>,
+    /// Posterior standard deviation for each task, on its original scale.
+    pub weight_std: Vec<f64>,
+    /// Prior precision ⟨α⟩, shared by all tasks, on the standardised scale.
+    pub precision: f64,
+}
+
+/// The same function as a kernel machine: f_c(x) ≈ Σ_n β_nc κ(x_n, x) + links + bias.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelView {
+    /// N×C coefficients β = (ΦΦᵀ)⁺Φ⟨W⟩ of the cosine part, on the original scale of each target.
+    pub coefficients: Mat<f64>,
+    /// Root mean square of ΦΦᵀ − κ over the pairs of rows.
+    pub kernel_rms_error: f64,
+    /// Largest absolute entry of ΦΦᵀ − κ.
+    pub kernel_max_error: f64,
+    /// Root mean square difference, over rows and tasks in units of each target's deviation, between the cosine part
+    /// and ΦΦᵀβ: zero when the features have full row rank.
+    pub fit_rms_error: f64,
+}
+
+impl Model {
+    /// The extreme-learning-machine view: every kept cosine.
+    pub fn sinusoids(&self) -> Vec<Sinusoid> {
+        let waves = self.basis.cosines();
+        let deviations = self.weight_deviations();
+        let tasks = 0..self.target_names().len();
+        (0..waves)
+            .map(|m| {
+                let frequency: Vec<f64> = (0..self.basis.inputs())
+                    .map(|d| self.scales.factor(d) * self.basis.directions[(d, m)] / self.input_scale.scale[d])
+                    .collect();
+                let shift: f64 = frequency.iter().zip(&self.input_scale.mean).map(|(f, mean)| f * mean).sum();
+                let amplitude = |c: usize| self.basis.amplitude * self.target_scale.scale[c];
+                Sinusoid {
+                    wavelength: frequency.iter().map(|f| std::f64::consts::TAU / f.abs()).collect(),
+                    phase: (self.basis.offsets[m] - shift).rem_euclid(std::f64::consts::TAU),
+                    frequency,
+                    weight: tasks.clone().map(|c| amplitude(c) * self.posterior.mean[(m, c)]).collect(),
+                    weight_std: tasks.clone().map(|c| amplitude(c) * deviations[(m, c)]).collect(),
+                    precision: self.posterior.precision[m],
+                }
+            })
+            .collect()
+    }
+
+    /// Posterior standard deviation of every weight and bias, standardised scale.
+    fn weight_deviations(&self) -> Mat<f64> {
+        let k = self.posterior.precision.len();
+        let mut variance = self.posterior.variance(&Mat::identity(k, k), Threads::current());
+        for c in 0..variance.ncols() {
+            variance.col_as_slice_mut(c).iter_mut().for_each(|v| *v = v.sqrt());
+        }
+        variance
+    }
+
+    /// The kernel view for given rows of inputs, usually the training rows. Costs N³.
+    pub fn kernel_view(&self, inputs: MatRef<'_, f64>) -> Result<KernelView> {
+        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
+        check_inputs(inputs, &self.input_names)?;
+        let threads = Threads::current();
+        let standardised = self.input_scale.apply(inputs, &self.input_names)?;
+        let mut waves = self.basis.clone();
+        waves.links.clear();
+        let features = waves.evaluate(standardised.as_ref(), &self.scales, threads);
+        let weights = self.posterior.mean.as_ref().subrows(0, waves.cosines());
+        let fitted = multiply(features.as_ref(), weights, threads);
+        let rows = features.nrows();
+        let mut gram = Mat::zeros(rows, rows);
+        outer(gram.as_mut(), Into::Replace, features.as_ref(), threads);
+
+        let mut coefficients =
+            pseudo_solve(&gram, &fitted, threads).ok_or(Error::Singular { size: rows, noise: 0.0 })?;
+        crate::linalg::fill_upper(gram.as_mut());
+        let again = multiply(gram.as_ref(), coefficients.as_ref(), threads);
+        let cells = (rows * fitted.ncols()).max(1) as f64;
+        let fit_square: f64 = (0..fitted.ncols())
+            .flat_map(|c| again.col_as_slice(c).iter().zip(fitted.col_as_slice(c)))
+            .map(|(a, f)| (a - f).powi(2))
+            .sum();
+        for c in 0..fitted.ncols() {
+            let scale = self.target_scale.scale[c];
+            coefficients.col_as_slice_mut(c).iter_mut().for_each(|b| *b *= scale);
+        }
+
+        let factors: Vec<f64> = (0..waves.inputs()).map(|d| self.scales.factor(d)).collect();
+        let (mut square, mut largest) = (0.0, 0.0f64);
+        for j in 0..rows {
+            for i in 0..rows {
+                let delta = factors.iter().enumerate().map(|(d, f)| f * (standardised[(i, d)] - standardised[(j, d)]));
+                let error = gram[(i, j)] - waves.spectrum.kernel(delta);
+                square += error * error;
+                largest = largest.max(error.abs());
+            }
+        }
+        Ok(KernelView {
+            coefficients,
+            kernel_rms_error: (square / (rows * rows).max(1) as f64).sqrt(),
+            kernel_max_error: largest,
+            fit_rms_error: (fit_square / cells).sqrt(),
+        })
+    }
+}
+
+/// G⁺ f for a positive semidefinite G (lower triangle), dropping directions below rounding.
+fn pseudo_solve(gram: &Mat<f64>, right: &Mat<f64>, threads: Threads) -> Option<Mat<f64>> {
+    let Spectral { values, vectors } = Spectral::new(gram.as_ref(), threads)?;
+    let largest = values.last().copied().unwrap_or(0.0);
+    let cutoff = largest * f64::EPSILON * values.len() as f64;
+    let mut inside = multiply(vectors.as_ref().transpose(), right.as_ref(), threads);
+    for c in 0..inside.ncols() {
+        let column = inside.col_as_slice_mut(c).iter_mut();
+        column.zip(&values).for_each(|(v, l)| *v = if *l > cutoff { *v / l } else { 0.0 });
+    }
+    Some(multiply(vectors.as_ref(), inside.as_ref(), threads))
+}
