@@ -89,27 +89,6 @@ pub(crate) fn outer(dst: MatMut<'_, f64>, mode: Into, a: MatRef<'_, f64>, thread
     );
 }
 
-/// `s b` for a symmetric `s` of which only the lower triangle is stored.
-pub(crate) fn symmetric_product(s: MatRef<'_, f64>, b: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
-    let par = threads.par(work(s.nrows(), s.ncols(), b.ncols()));
-    let mut out = Mat::zeros(s.nrows(), b.ncols());
-    let halves = [(s, BlockStructure::TriangularLower), (s.transpose(), BlockStructure::StrictTriangularUpper)];
-    for (half, structure) in halves {
-        triangular::matmul(
-            out.as_mut(),
-            BlockStructure::Rectangular,
-            Accum::Add,
-            half,
-            structure,
-            b,
-            BlockStructure::Rectangular,
-            1.0,
-            par,
-        );
-    }
-    out
-}
-
 /// Copies the lower triangle into the upper one.
 pub(crate) fn fill_upper(mut s: MatMut<'_, f64>) {
     for col in 1..s.ncols() {
@@ -159,32 +138,31 @@ impl Cholesky {
         triangular_solve::solve_upper_triangular_in_place(self.lower.as_ref().transpose(), b, par);
     }
 
-    /// `L⁻¹`, lower triangular with zeros above.
-    pub(crate) fn inverse_factor(&self) -> Mat<f64> {
-        let n = self.lower.nrows();
-        let mut inverse = Mat::zeros(n, n);
-        let par = self.threads.par(work(n, n, n) / 6.0);
-        triangular_inverse::invert_lower_triangular(inverse.as_mut(), self.lower.as_ref(), par);
-        inverse
+    /// The diagonal of the inverse, and its lower triangle too if `full`. Needs one more matrix of this size.
+    pub(crate) fn into_inverse(self, full: bool) -> (Vec<f64>, Option<Mat<f64>>) {
+        let Cholesky { mut lower, threads } = self;
+        let n = lower.nrows();
+        let par = threads.par(work(n, n, n) / 6.0);
+        let mut half = Mat::zeros(n, n);
+        triangular_inverse::invert_lower_triangular(half.as_mut(), lower.as_ref(), par);
+        let diagonal = (0..n).map(|j| half.col_as_slice(j)[j..].iter().map(|v| v * v).sum()).collect();
+        if !full {
+            return (diagonal, None);
+        }
+        // The factor is not needed any more: its place takes L⁻ᵀL⁻¹.
+        triangular::matmul(
+            lower.as_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Replace,
+            half.as_ref().transpose(),
+            BlockStructure::TriangularUpper,
+            half.as_ref(),
+            BlockStructure::TriangularLower,
+            1.0,
+            par,
+        );
+        (diagonal, Some(lower))
     }
-}
-
-/// Lower triangle of `fᵀ f` for a lower triangular `f`: the inverse of `s` if `f` is its inverse Cholesky factor.
-pub(crate) fn triangular_gram(f: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
-    let n = f.nrows();
-    let mut out = Mat::zeros(n, n);
-    triangular::matmul(
-        out.as_mut(),
-        BlockStructure::TriangularLower,
-        Accum::Replace,
-        f.transpose(),
-        BlockStructure::TriangularUpper,
-        f,
-        BlockStructure::TriangularLower,
-        1.0,
-        threads.par(work(n, n, n) / 6.0),
-    );
-    out
 }
 
 /// Eigenvalues (ascending, never negative) and orthonormal eigenvectors of a positive semidefinite matrix given by
@@ -195,7 +173,7 @@ pub(crate) struct Spectral {
 }
 
 impl Spectral {
-    pub(crate) fn new(s: MatRef<'_, f64>, threads: Threads) -> Option<Self> {
+    pub(crate) fn new(s: Mat<f64>, threads: Threads) -> Option<Self> {
         let n = s.nrows();
         let par = threads.par(work(n, n, n));
         let mut values = faer::Col::zeros(n);
@@ -207,7 +185,7 @@ impl Spectral {
             Default::default(),
         );
         faer::linalg::evd::self_adjoint_evd(
-            s,
+            s.as_ref(),
             values.as_mut().as_diagonal_mut(),
             Some(vectors.as_mut()),
             par,

@@ -103,7 +103,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     vb::scale_rows(&mut features, &problem.root);
     let tau = found.noise.iter().map(|t| t.mean()).collect();
     Ok(Model {
-        posterior: Posterior::new(&problem, &features, &found.alpha, tau, threads)?,
+        posterior: Posterior::new(&problem, features, &found.alpha, tau, threads)?,
         settings: settings.clone(),
         input_names: data.input_names().to_vec(),
         target_names: data.target_names().to_vec(),

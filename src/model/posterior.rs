@@ -5,7 +5,7 @@
 //! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, orthonormal, outer};
+use crate::linalg::{Into, Mat, Spectral, Threads, multiply, orthonormal, outer};
 use crate::vb::{Problem, scale_columns, scale_rows};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -34,9 +34,10 @@ pub(super) struct Posterior {
 
 impl Posterior {
     /// Exact given precisions α of the features and τ of the tasks. `features` has its rows multiplied by u.
+    /// Memory: at most two more matrices of that size, and three of the smaller Gram matrix.
     pub(super) fn new(
         problem: &Problem,
-        features: &Mat<f64>,
+        features: Mat<f64>,
         alpha: &[f64],
         tau: Vec<f64>,
         threads: Threads,
@@ -44,17 +45,20 @@ impl Posterior {
         let precision: Vec<f64> = alpha.iter().copied().chain([1.0]).collect();
         let whiten: Vec<f64> = precision.iter().map(|a| a.sqrt().recip()).collect();
         let k = precision.len();
-        let mut psi = features.clone();
-        psi.resize_with(features.nrows(), k, |row, _| problem.root[row]);
+        let mut psi = features;
+        psi.resize_with(psi.nrows(), k, |row, _| problem.root[row]);
         scale_columns(&mut psi, |j| whiten[j]);
         let mut mean = Mat::zeros(k, problem.tasks());
         let mut shapes = Vec::with_capacity(problem.groups.len());
         for group in &problem.groups {
-            let psi = group.rows_of(&psi);
-            let shape = decompose(psi.as_ref().as_ref(), group.tasks.clone(), threads)
-                .ok_or(Error::Singular { size: k.min(psi.nrows()), noise: tau[group.tasks[0]] })?;
+            let psi = match problem.groups.len() {
+                1 => std::mem::replace(&mut psi, Mat::new()),
+                _ => group.rows_of(&psi).into_owned(),
+            };
+            let right = multiply(psi.as_ref().transpose(), group.targets.as_ref(), threads);
+            let singular = Error::Singular { size: k.min(psi.nrows()), noise: tau[group.tasks[0]] };
+            let shape = decompose(psi, group.tasks.clone(), threads).ok_or(singular)?;
             // ⟨w_c⟩ = τ_c A^{-½} V diag(1/(1 + τ_c λ)) Vᵀ Ψᵀ y_c; Ψᵀy lies in the span of V.
-            let right = multiply(psi.as_ref().as_ref().transpose(), group.targets.as_ref(), threads);
             let mut inside = multiply(shape.vectors.as_ref().transpose(), right.as_ref(), threads);
             for (c, &task) in group.tasks.iter().enumerate() {
                 let column = inside.col_as_slice_mut(c).iter_mut();
@@ -139,18 +143,20 @@ impl Posterior {
 }
 
 /// V and λ of ΨᵀΨ, through the smaller of ΨᵀΨ and ΨΨᵀ.
-fn decompose(psi: MatRef<'_, f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape> {
+fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape> {
     let (rows, k) = (psi.nrows(), psi.ncols());
     let size = rows.min(k);
     let mut s = Mat::zeros(size, size);
-    let tall = if k <= rows { psi.transpose() } else { psi };
-    outer(s.as_mut(), Into::Replace, tall, threads);
-    let Spectral { values, vectors } = Spectral::new(s.as_ref(), threads)?;
+    let wide = if k <= rows { psi.as_ref().transpose() } else { psi.as_ref() };
+    outer(s.as_mut(), Into::Replace, wide, threads);
+    let Spectral { values, vectors } = Spectral::new(s, threads)?;
     if k <= rows {
         return Some(Shape { tasks, vectors, values });
     }
     // ΨᵀU has columns √λ v; largest first, so that orthonormalising cleans the small ones of the large.
-    let descending = Mat::from_fn(size, size, |i, j| vectors[(i, size - 1 - j)]);
-    let vectors = orthonormal(multiply(psi.transpose(), descending.as_ref(), threads), threads);
+    let descending = vectors.as_ref().reverse_cols();
+    let spanning = multiply(psi.as_ref().transpose(), descending, threads);
+    drop(psi);
+    let vectors = orthonormal(spanning, threads);
     Some(Shape { tasks, vectors, values: values.into_iter().rev().collect() })
 }

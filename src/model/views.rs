@@ -88,7 +88,7 @@ impl Model {
         outer(gram.as_mut(), Into::Replace, features.as_ref(), threads);
 
         let mut coefficients =
-            pseudo_solve(&gram, &fitted, threads).ok_or(Error::Singular { size: rows, noise: 0.0 })?;
+            pseudo_solve(gram.clone(), &fitted, threads).ok_or(Error::Singular { size: rows, noise: 0.0 })?;
         crate::linalg::fill_upper(gram.as_mut());
         let again = multiply(gram.as_ref(), coefficients.as_ref(), threads);
         let cells = (rows * fitted.ncols()).max(1) as f64;
@@ -121,8 +121,8 @@ impl Model {
 }
 
 /// G⁺ f for a positive semidefinite G (lower triangle), dropping directions below rounding.
-fn pseudo_solve(gram: &Mat<f64>, right: &Mat<f64>, threads: Threads) -> Option<Mat<f64>> {
-    let Spectral { values, vectors } = Spectral::new(gram.as_ref(), threads)?;
+fn pseudo_solve(gram: Mat<f64>, right: &Mat<f64>, threads: Threads) -> Option<Mat<f64>> {
+    let Spectral { values, vectors } = Spectral::new(gram, threads)?;
     let largest = values.last().copied().unwrap_or(0.0);
     let cutoff = largest * f64::EPSILON * values.len() as f64;
     let mut inside = multiply(vectors.as_ref().transpose(), right.as_ref(), threads);

@@ -57,6 +57,11 @@ impl Design {
         design
     }
 
+    /// Forgets what only a change of the scales would need.
+    pub(crate) fn freeze(&mut self) {
+        self.projection = Mat::zeros(0, self.basis.cosines());
+    }
+
     /// Takes new scales and recomputes the features.
     pub(crate) fn rescale(&mut self, problem: &Problem, scales: Scales) {
         if scales.relevance != self.scales.relevance {

@@ -30,7 +30,7 @@ use crate::fourier::{Basis, Recipe, Scales};
 use crate::linalg::Threads;
 use bandwidth::Ascent;
 use beliefs::Beliefs;
-use design::Design;
+use design::{Design, Sensitivity};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -110,6 +110,9 @@ pub(crate) fn infer(
     let mut ascent = Ascent::new(settings, problem.inputs.ncols());
     let mut moments = no_moments(problem);
     let mut trace = Vec::new();
+    if ascent.sensitivity == Sensitivity::None {
+        design.freeze();
+    }
 
     let stop = loop {
         q.update_weights(problem, &design, &mut moments, ascent.sensitivity)?; // (4)

@@ -2,8 +2,7 @@
 //! precision, one eigendecomposition for all of them if they differ.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Into, Mat, Spectral, Threads, fill_upper, multiply, outer, product, triangular_gram};
-use crate::vb::moments::dot;
+use crate::linalg::{Cholesky, Into, Mat, Spectral, Threads, fill_upper, multiply, outer, product};
 
 pub(crate) struct Resolvent {
     size: usize,
@@ -32,7 +31,7 @@ impl Resolvent {
             }
             Kind::One(Cholesky::new(s, threads).ok_or_else(singular)?)
         } else {
-            let spectral = Spectral::new(s.as_ref(), threads).ok_or_else(singular)?;
+            let spectral = Spectral::new(s, threads).ok_or_else(singular)?;
             let summed = |l: &f64| tau.iter().map(|t| t / (1.0 + t * l)).sum::<f64>().sqrt();
             let roots = spectral.values.iter().map(summed).collect();
             Kind::Many(spectral, roots)
@@ -105,47 +104,47 @@ impl Resolvent {
         }
     }
 
-    /// The diagonal of Σ_c Q_c, and, if `full`, the whole of Σ_c τ_c Q_c.
-    pub(crate) fn inverse_sums(&self, full: bool) -> (Vec<f64>, Option<Mat<f64>>) {
-        let (diagonal, mut lower) = match &self.kind {
+    /// The diagonal of Σ_c Q_c, tr(Q_c S) for each task, and, if `full`, the whole of Σ_c τ_c Q_c.
+    pub(crate) fn into_sums(self, full: bool) -> Sums {
+        match self.kind {
             Kind::One(factor) => {
-                let inverse = factor.inverse_factor();
-                let count = self.tau.len() as f64;
-                let diagonal = (0..self.size).map(|m| {
-                    let column = &inverse.col_as_slice(m)[m..];
-                    count * dot(column, column)
-                });
-                let diagonal = diagonal.collect();
-                let total = self.tau.iter().sum::<f64>();
-                let full = full.then(|| {
-                    let mut sum = triangular_gram(inverse.as_ref(), self.threads);
-                    scale_columns(&mut sum, |_| total);
-                    sum
-                });
-                (diagonal, full)
-            }
-            Kind::Many(spectral, roots) => {
-                let mut diagonal = vec![0.0; self.size];
-                for (i, l) in spectral.values.iter().enumerate() {
-                    let sum: f64 = self.tau.iter().map(|t| 1.0 / (1.0 + t * l)).sum();
-                    let vector = spectral.vectors.col_as_slice(i);
-                    diagonal.iter_mut().zip(vector).for_each(|(d, v)| *d += sum * v * v);
+                let (mut diagonal, mut summed) = factor.into_inverse(full);
+                let (count, total_tau) = (self.tau.len() as f64, self.tau.iter().sum::<f64>());
+                diagonal.iter_mut().for_each(|q| *q *= count);
+                // τ tr(QS) = n − tr Q, for all tasks together.
+                let total = (count * self.size as f64 - diagonal.iter().sum::<f64>()).max(0.0);
+                if let Some(summed) = &mut summed {
+                    scale_columns(summed, |_| total_tau);
+                    fill_upper(summed.as_mut());
                 }
-                let full = full.then(|| {
-                    let mut scaled = spectral.vectors.clone();
-                    scale_columns(&mut scaled, |i| roots[i]);
-                    let mut sum = Mat::zeros(self.size, self.size);
-                    outer(sum.as_mut(), Into::Replace, scaled.as_ref(), self.threads);
-                    sum
-                });
-                (diagonal, full)
+                Sums { diagonal, traces: vec![total / total_tau; self.tau.len()], summed }
             }
-        };
-        if let Some(lower) = &mut lower {
-            fill_upper(lower.as_mut());
+            Kind::Many(Spectral { values, mut vectors }, roots) => {
+                let mut diagonal = vec![0.0; self.size];
+                for (i, l) in values.iter().enumerate() {
+                    let sum: f64 = self.tau.iter().map(|t| 1.0 / (1.0 + t * l)).sum();
+                    diagonal.iter_mut().zip(vectors.col_as_slice(i)).for_each(|(d, v)| *d += sum * v * v);
+                }
+                let trace = |t: &f64| values.iter().map(|l| l / (1.0 + t * l)).sum();
+                let traces = self.tau.iter().map(trace).collect();
+                let summed = full.then(|| {
+                    scale_columns(&mut vectors, |i| roots[i]);
+                    let mut summed = Mat::zeros(self.size, self.size);
+                    outer(summed.as_mut(), Into::Replace, vectors.as_ref(), self.threads);
+                    fill_upper(summed.as_mut());
+                    summed
+                });
+                Sums { diagonal, traces, summed }
+            }
         }
-        (diagonal, lower)
     }
+}
+
+/// What the primal form needs of the inverses.
+pub(crate) struct Sums {
+    pub(crate) diagonal: Vec<f64>,
+    pub(crate) traces: Vec<f64>,
+    pub(crate) summed: Option<Mat<f64>>,
 }
 
 /// Column j times `factor(j)`.

@@ -6,9 +6,9 @@
 use super::design::{Design, Sensitivity, View};
 use super::moments::{Moments, dot};
 use super::problem::{Group, Problem};
-use super::resolvent::{Resolvent, scale_columns, scale_rows};
+use super::resolvent::{Resolvent, Sums, scale_columns, scale_rows};
 use crate::error::Result;
-use crate::linalg::{Into, Mat, Threads, multiply, outer, product, symmetric_product};
+use crate::linalg::{Into, Mat, Threads, multiply, outer, product};
 use std::ops::Range;
 
 /// q(W) = Π_c N(w_c | mean_c, Σ_c) as the other factors see it.
@@ -78,12 +78,15 @@ impl Weights {
                 threads: design.threads,
             };
             if features <= step.view.features.nrows() {
-                let moments = moments.get_or_insert_with(|| {
+                let known = moments.get_or_insert_with(|| {
                     let mut fresh = Moments::zero(features, group.tasks.len());
                     fresh.add(&step.view.features, &group.root, &group.targets, design.threads);
                     fresh
                 });
-                step.primal(moments, &mut out)?;
+                step.primal(known, &mut out)?;
+                if sensitivity != Sensitivity::None {
+                    *moments = None;
+                }
             } else {
                 step.dual(&mut out)?;
             }
@@ -110,42 +113,37 @@ struct Step<'a> {
 
 impl Step<'_> {
     /// M×M form, from moments alone; only derivatives look at rows, a block at a time.
-    fn primal(&self, moments: &Moments, out: &mut Weights) -> Result<()> {
+    fn primal(&self, moments: &mut Moments, out: &mut Weights) -> Result<()> {
         let features = self.whiten.len();
-        let mut s = Mat::zeros(features, features);
-        for j in 0..features {
-            let gram = &moments.gram.col_as_slice(j)[j..];
-            let column = s.col_as_slice_mut(j)[j..].iter_mut();
-            column.zip(gram).zip(&self.whiten[j..]).for_each(|((s, g), w)| *s = g * w * self.whiten[j]);
-        }
+        let derivatives = self.sensitivity != Sensitivity::None;
+        // Features that are about to change leave no use for their Gram matrix: work in its place.
+        let mut s = if derivatives { std::mem::replace(&mut moments.gram, Mat::new()) } else { moments.gram.clone() };
+        scale_rows(&mut s, self.whiten);
+        scale_columns(&mut s, |m| self.whiten[m]);
         let resolvent = Resolvent::new(s, &self.tau, self.threads)?;
 
-        let mut mean = Mat::from_fn(features, self.tau.len(), |m, c| {
-            self.tau[c] * self.whiten[m] * (moments.cross[(m, c)] - self.bias[c] * moments.sum[m])
-        });
+        let right = |m: usize, c: usize| moments.cross[(m, c)] - self.bias[c] * moments.sum[m];
+        let mut mean = Mat::from_fn(features, self.tau.len(), |m, c| self.tau[c] * self.whiten[m] * right(m, c));
         resolvent.solve(&mut mean);
         scale_rows(&mut mean, self.whiten);
-
-        let derivatives = self.sensitivity != Sensitivity::None;
-        let (diagonal, summed) = resolvent.inverse_sums(derivatives);
-        for (m, q) in diagonal.iter().enumerate() {
-            out.variance[m] += q * self.whiten[m] * self.whiten[m];
-        }
-        // τ tr(QS) = M − tr Q, for all tasks together.
-        let total = (features * self.tau.len()) as f64 - diagonal.iter().sum::<f64>();
-        let gram_mean = symmetric_product(moments.gram.as_ref(), mean.as_ref(), self.threads);
         for (c, &task) in self.group.tasks.iter().enumerate() {
             let w = mean.col_as_slice(c);
             out.mean.col_as_slice_mut(task).copy_from_slice(w);
-            out.trace[task] = resolvent.trace(c, total.max(0.0));
             out.ln_det -= resolvent.ln_det(c);
             out.residual_sum[task] = moments.target_sum[c] - dot(w, &moments.sum);
-            // ‖y − Φw‖² = Σy² − 2wᵀΦᵀy + wᵀΦᵀΦw
-            let square = moments.target_square[c] - 2.0 * dot(w, moments.cross.col_as_slice(c))
-                + dot(w, gram_mean.col_as_slice(c));
-            out.residual_square[task] = square.max(0.0);
+            // ‖y − Φw‖² = Σy² − 2wᵀΦᵀy + wᵀΦᵀΦw, and ΦᵀΦw = Φᵀ(y − bu) − Aw/τ at this very w.
+            let gram = |m: usize| right(m, c) - w[m] / (self.tau[c] * self.whiten[m] * self.whiten[m]);
+            let square: f64 = (0..features).map(|m| w[m] * (gram(m) - 2.0 * moments.cross[(m, c)])).sum();
+            out.residual_square[task] = (moments.target_square[c] + square).max(0.0);
         }
 
+        let Sums { diagonal, traces, summed } = resolvent.into_sums(derivatives);
+        for (m, q) in diagonal.iter().enumerate() {
+            out.variance[m] += q * self.whiten[m] * self.whiten[m];
+        }
+        for (&task, trace) in self.group.tasks.iter().zip(traces) {
+            out.trace[task] = trace;
+        }
         if let Some(mut inverse) = summed {
             // Σ_c τ_c ΦΣ_c = Φ · A^{-½} (Σ_c τ_c Q_c) A^{-½}
             scale_rows(&mut inverse, self.whiten);
