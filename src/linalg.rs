@@ -173,9 +173,10 @@ pub(crate) struct Spectral {
 }
 
 impl Spectral {
-    pub(crate) fn new(s: Mat<f64>, threads: Threads) -> Option<Self> {
+    pub(crate) fn new(s: Mat<f64>) -> Option<Self> {
         let n = s.nrows();
-        let par = threads.par(work(n, n, n));
+        // Sequential: faer's parallel tridiagonalisation has other bits for other numbers of threads.
+        let par = Par::Seq;
         let mut values = faer::Col::zeros(n);
         let mut vectors = Mat::zeros(n, n);
         let scratch = faer::linalg::evd::self_adjoint_evd_scratch::<f64>(
@@ -200,9 +201,10 @@ impl Spectral {
 
 /// Orthonormal columns spanning the columns of `a`, which must be at least as tall as wide: column k is the k-th
 /// column of `a` made orthogonal to the earlier ones. Null columns at the end are completed to an orthonormal set.
-pub(crate) fn orthonormal(mut a: Mat<f64>, threads: Threads) -> Mat<f64> {
+/// Sequential: faer's parallel Householder reduction has other bits for other numbers of threads.
+pub(crate) fn orthonormal(mut a: Mat<f64>) -> Mat<f64> {
     let (rows, columns) = (a.nrows(), a.ncols());
-    let par = threads.par(work(rows, columns, columns));
+    let par = Par::Seq;
     let block = qr::factor::recommended_block_size::<f64>(rows, columns);
     let mut coefficients = Mat::zeros(block, columns);
     let scratch = qr::factor::qr_in_place_scratch::<f64>(rows, columns, block, par, Default::default())
@@ -249,4 +251,100 @@ pub(crate) fn select_rows(a: MatRef<'_, f64>, rows: &[usize]) -> Mat<f64> {
 /// The chosen columns of a matrix.
 pub(crate) fn select_columns(a: MatRef<'_, f64>, columns: &[usize]) -> Mat<f64> {
     Mat::from_fn(a.nrows(), columns.len(), |i, j| a[(i, columns[j])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn normal(rows: usize, columns: usize) -> Mat<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64((rows * 1000 + columns) as u64);
+        Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(&mut rng))
+    }
+
+    /// Runs an operation with one, two and eight threads and wants the same bits.
+    fn same_bits(what: &str, f: impl Fn(Threads) -> Vec<Mat<f64>>) {
+        let one = f(Threads::ONE);
+        for threads in [2, 8] {
+            let many = f(Threads(threads));
+            assert!(one == many, "{what} with {threads} threads");
+        }
+    }
+
+    #[test]
+    fn no_operation_depends_on_the_number_of_threads() {
+        for (n, m) in [(310, 420), (700, 333), (129, 2100)] {
+            let (a, b) = (normal(n, m), normal(m, n));
+            let gram = |t: Threads| {
+                let mut s = Mat::zeros(n, n);
+                outer(s.as_mut(), Into::Replace, a.as_ref(), t);
+                for i in 0..n {
+                    s[(i, i)] += m as f64;
+                }
+                s
+            };
+            let s = gram(Threads::ONE);
+            same_bits("product", |t| vec![multiply(a.as_ref(), b.as_ref(), t)]);
+            same_bits("outer", |t| vec![gram(t)]);
+            same_bits("half solve", |t| {
+                let factor = Cholesky::new(s.clone(), t).unwrap();
+                let (mut x, mut y) = (a.clone(), a.clone());
+                factor.half_solve(x.as_mut());
+                factor.half_solve_transposed(y.as_mut());
+                vec![x, y]
+            });
+            same_bits("inverse", |t| vec![Cholesky::new(s.clone(), t).unwrap().into_inverse(true).1.unwrap()]);
+        }
+    }
+
+    /// Guards against a parallel kernel that drops a piece: triangular and parallel against plain loops.
+    #[test]
+    fn parallel_triangular_product_equals_sequential_full_product() {
+        let a = normal(520, 400);
+        let mut s = Mat::zeros(520, 520);
+        outer(s.as_mut(), Into::Replace, a.as_ref(), Threads(4));
+        for (i, j) in [(0, 0), (519, 0), (519, 519), (260, 259), (300, 17), (511, 256), (128, 64)] {
+            let direct: f64 = (0..400).map(|k| a[(i, k)] * a[(j, k)]).sum();
+            assert!((s[(i, j)] - direct).abs() < 1e-10);
+        }
+        let full = multiply(a.as_ref(), a.as_ref().transpose(), Threads::ONE);
+        for j in 0..520 {
+            for i in j..520 {
+                assert!((s[(i, j)] - full[(i, j)]).abs() < 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn factorisations_reproduce_their_matrix() {
+        let a = normal(40, 60);
+        let mut s = Mat::zeros(40, 40);
+        outer(s.as_mut(), Into::Replace, a.as_ref(), Threads::ONE);
+        let mut full = s.clone();
+        fill_upper(full.as_mut());
+        let (diagonal, inverse) = Cholesky::new(s.clone(), Threads::ONE).unwrap().into_inverse(true);
+        let mut inverse = inverse.unwrap();
+        fill_upper(inverse.as_mut());
+        let identity = multiply(inverse.as_ref(), full.as_ref(), Threads::ONE);
+        let Spectral { values, vectors } = Spectral::new(s.clone()).unwrap();
+        let ln_det = Cholesky::new(s, Threads::ONE).unwrap().ln_det();
+        assert!((values.iter().map(|v| v.ln()).sum::<f64>() - ln_det).abs() < 1e-9);
+        let scaled = Mat::from_fn(40, 40, |i, j| vectors[(i, j)] * values[j]);
+        let again = multiply(scaled.as_ref(), vectors.as_ref().transpose(), Threads::ONE);
+        let q = orthonormal(a.transpose().to_owned());
+        let qq = multiply(q.as_ref().transpose(), q.as_ref(), Threads::ONE);
+        for i in 0..40 {
+            assert!((diagonal[i] - inverse[(i, i)]).abs() < 1e-12);
+            for j in 0..40 {
+                let unit = if i == j { 1.0 } else { 0.0 };
+                assert!((identity[(i, j)] - unit).abs() < 1e-9);
+                assert!((again[(i, j)] - full[(i, j)]).abs() < 1e-9);
+                assert!((qq[(i, j)] - unit).abs() < 1e-12);
+            }
+        }
+        assert!(Cholesky::new(Mat::from_fn(2, 2, |i, j| if i == j { -1.0 } else { 0.0 }), Threads::ONE).is_none());
+    }
 }

@@ -161,7 +161,7 @@ impl Basis {
         angles
     }
 
-    /// Φ (equation 1) from projections: √(2/M) cos(√γ P + p), then the links.
+    /// Φ (equation 1) from projections: √(2/M) cos(√γ P + p), then the links, then ones in what columns are left.
     pub(crate) fn fill(
         &self,
         features: &mut Mat<f64>,
@@ -175,23 +175,29 @@ impl Basis {
         map_columns(features, threads, |m, column| {
             if m < waves {
                 cosines(column, projection.col_as_slice(m), slope, self.offsets[m], self.amplitude);
-            } else {
-                let input = self.links[m - waves];
+            } else if let Some(&input) = self.links.get(m - waves) {
                 for (row, cell) in column.iter_mut().enumerate() {
                     *cell = self.link_factor() * inputs[(row, input)];
                 }
+            } else {
+                column.fill(1.0);
             }
         });
     }
 
     /// Φ (N×columns) for standardised inputs.
     pub fn features(&self, inputs: MatRef<'_, f64>, scales: &Scales) -> Mat<f64> {
-        self.evaluate(inputs, scales, Threads::current())
+        self.evaluate(inputs, scales, 0, Threads::current())
     }
 
-    pub(crate) fn evaluate(&self, inputs: MatRef<'_, f64>, scales: &Scales, threads: Threads) -> Mat<f64> {
+    /// [Φ, 1]: one more column, for the bias.
+    pub(crate) fn features_and_one(&self, inputs: MatRef<'_, f64>, scales: &Scales, threads: Threads) -> Mat<f64> {
+        self.evaluate(inputs, scales, 1, threads)
+    }
+
+    fn evaluate(&self, inputs: MatRef<'_, f64>, scales: &Scales, ones: usize, threads: Threads) -> Mat<f64> {
         let projection = self.project(inputs, &scales.relevance, threads);
-        let mut features = Mat::zeros(inputs.nrows(), self.columns());
+        let mut features = Mat::zeros(inputs.nrows(), self.columns() + ones);
         self.fill(&mut features, &projection, inputs, scales.bandwidth, threads);
         features
     }
@@ -212,7 +218,7 @@ fn orthogonal(spectrum: Spectrum, inputs: usize, count: usize, rng: &mut impl Rn
     for first in (0..count).step_by(inputs.max(1)) {
         let block = inputs.min(count - first);
         let normal = Mat::from_fn(inputs, block, |_, _| StandardNormal.sample(rng));
-        let unit = orthonormal(normal, Threads::ONE);
+        let unit = orthonormal(normal);
         for m in 0..block {
             spectrum.direction(&mut length, rng);
             let norm = length.iter().map(|v| v * v).sum::<f64>().sqrt();

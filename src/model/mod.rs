@@ -99,11 +99,11 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let found = vb::infer_best(&problem, settings, drawn, observer)?;
 
     let threads = Threads::current();
-    let mut features = found.basis.evaluate(problem.inputs.as_ref(), &found.scales, threads);
-    vb::scale_rows(&mut features, &problem.root);
+    let mut design = found.basis.features_and_one(problem.inputs.as_ref(), &found.scales, threads);
+    vb::scale_rows(&mut design, &problem.root);
     let tau = found.noise.iter().map(|t| t.mean()).collect();
     Ok(Model {
-        posterior: Posterior::new(&problem, features, &found.alpha, tau, threads)?,
+        posterior: Posterior::new(&problem, design, &found.alpha, tau, threads)?,
         settings: settings.clone(),
         input_names: data.input_names().to_vec(),
         target_names: data.target_names().to_vec(),
@@ -206,23 +206,20 @@ impl Model {
         let threads = Threads::current();
         let mut out = self.predict(data.inputs())?;
         let design = self.design(data.inputs(), threads)?;
-        let variance = self.posterior.variance(&design, threads);
+        let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
+        let root: Vec<f64> = (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
+        let (residual, variance) = self.posterior.leave_one_out(&design, &targets, &root, threads);
         for c in 0..self.target_names.len() {
-            let scale = self.target_scale.scale[c];
-            let (tau, noise) = (self.noise[c].mean(), self.noise[c].mean_inverse());
+            let (scale, noise) = (self.target_scale.scale[c], self.noise[c].mean_inverse());
             for row in 0..data.rows() {
                 let observed = data.targets()[(row, c)];
-                if observed.is_nan() {
+                // A row of weight zero was never in.
+                if observed.is_nan() || root[row] == 0.0 {
                     continue;
                 }
-                let weight = data.weights().map_or(1.0, |w| w[row]);
-                // Leverage; a row's own pull on its fit, below one in exact arithmetic.
-                let h = (weight * tau * variance[(row, c)]).min(1.0 - 1e-12);
-                let residual = (observed - out.mean[(row, c)]) / (1.0 - h);
-                let latent = variance[(row, c)] / (1.0 - h);
-                out.mean[(row, c)] = observed - residual;
-                out.latent_std[(row, c)] = scale * latent.sqrt();
-                out.std[(row, c)] = scale * (latent + noise).sqrt();
+                out.mean[(row, c)] = observed - scale * residual[(row, c)] / root[row];
+                out.latent_std[(row, c)] = scale * variance[(row, c)].sqrt();
+                out.std[(row, c)] = scale * (variance[(row, c)] + noise).sqrt();
             }
         }
         Ok(out)
@@ -231,7 +228,7 @@ impl Model {
     /// [Φ, 1] for raw inputs.
     fn design(&self, inputs: MatRef<'_, f64>, threads: Threads) -> Result<Mat<f64>> {
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
-        Ok(self.posterior.with_bias(self.basis.evaluate(standardised.as_ref(), &self.scales, threads)))
+        Ok(self.basis.features_and_one(standardised.as_ref(), &self.scales, threads))
     }
 
     /// The settings of the fit.

@@ -5,7 +5,7 @@
 //! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Into, Mat, Spectral, Threads, multiply, orthonormal, outer};
+use crate::linalg::{Into, Mat, Spectral, Threads, multiply, orthonormal, outer, select_columns, select_rows};
 use crate::vb::{Problem, scale_columns, scale_rows};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -33,11 +33,12 @@ pub(super) struct Posterior {
 }
 
 impl Posterior {
-    /// Exact given precisions α of the features and τ of the tasks. `features` has its rows multiplied by u.
-    /// Memory: at most two more matrices of that size, and three of the smaller Gram matrix.
+    /// Exact given precisions α of the features and τ of the tasks. `design` is [Φ, 1] with its rows
+    /// multiplied by u.
+    /// Memory: one more matrix of that size, and five of the smaller Gram matrix.
     pub(super) fn new(
         problem: &Problem,
-        features: Mat<f64>,
+        design: Mat<f64>,
         alpha: &[f64],
         tau: Vec<f64>,
         threads: Threads,
@@ -45,8 +46,7 @@ impl Posterior {
         let precision: Vec<f64> = alpha.iter().copied().chain([1.0]).collect();
         let whiten: Vec<f64> = precision.iter().map(|a| a.sqrt().recip()).collect();
         let k = precision.len();
-        let mut psi = features;
-        psi.resize_with(psi.nrows(), k, |row, _| problem.root[row]);
+        let mut psi = design;
         scale_columns(&mut psi, |j| whiten[j]);
         let mut mean = Mat::zeros(k, problem.tasks());
         let mut shapes = Vec::with_capacity(problem.groups.len());
@@ -72,13 +72,6 @@ impl Posterior {
             shapes.push(shape);
         }
         Ok(Posterior { mean, precision, tau, shapes })
-    }
-
-    /// [Φ, 1] for rows of features not multiplied by weights.
-    pub(super) fn with_bias(&self, mut features: Mat<f64>) -> Mat<f64> {
-        let rows = features.nrows();
-        features.resize_with(rows, self.precision.len(), |_, _| 1.0);
-        features
     }
 
     /// φᵀΣ_cφ for each row and task, equation 17.
@@ -120,6 +113,55 @@ impl Posterior {
         out
     }
 
+    /// Residual y − f and latent variance of each observed cell had its row been left out, equation 18; `design` is
+    /// [Φ, 1] and `targets` the standardised targets of the training rows. Unobserved cells stay zero.
+    ///
+    /// Nothing is subtracted that nearly cancels: in the basis U of row space, H = U diag(τλ/(1 + τλ)) Uᵀ, so both
+    /// the residual (I − H)y and 1 − h come from 1/(1 + τλ), however close to interpolation the fit is.
+    pub(super) fn leave_one_out(
+        &self,
+        design: &Mat<f64>,
+        targets: &Mat<f64>,
+        root: &[f64],
+        threads: Threads,
+    ) -> (Mat<f64>, Mat<f64>) {
+        let variance = self.variance(design, threads);
+        let (mut left, mut spread) =
+            (Mat::zeros(targets.nrows(), targets.ncols()), Mat::zeros(targets.nrows(), targets.ncols()));
+        for shape in &self.shapes {
+            let rows: Vec<usize> = (0..targets.nrows()).filter(|&n| !targets[(n, shape.tasks[0])].is_nan()).collect();
+            let largest = shape.values.iter().copied().fold(0.0, f64::max);
+            let cutoff = largest * f64::EPSILON * shape.values.len() as f64;
+            let used: Vec<usize> = (0..shape.values.len()).filter(|&j| shape.values[j] > cutoff).collect();
+            let mut whitened = select_rows(design.as_ref(), &rows);
+            scale_columns(&mut whitened, |j| self.precision[j].sqrt().recip());
+            let mut basis =
+                multiply(whitened.as_ref(), select_columns(shape.vectors.as_ref(), &used).as_ref(), threads);
+            scale_rows(&mut basis, &rows.iter().map(|&n| root[n]).collect::<Vec<_>>());
+            scale_columns(&mut basis, |j| shape.values[used[j]].sqrt().recip());
+            // A square U has no complement; a tall one does.
+            let complement = if used.len() < rows.len() { 1.0 } else { 0.0 };
+            for &task in &shape.tasks {
+                let tau = self.tau[task];
+                let keep = |j: usize| 1.0 / (1.0 + tau * shape.values[used[j]]);
+                let y = Mat::from_fn(rows.len(), 1, |i, _| root[rows[i]] * targets[(rows[i], task)]);
+                let inside = multiply(basis.as_ref().transpose(), y.as_ref(), threads);
+                for (i, &row) in rows.iter().enumerate() {
+                    let (mut residual, mut slack) = (complement * y[(i, 0)], complement);
+                    for j in 0..used.len() {
+                        let (u, share) = (basis[(i, j)], keep(j) - complement);
+                        residual += u * inside[(j, 0)] * share;
+                        slack += u * u * share;
+                    }
+                    let slack = slack.clamp(f64::MIN_POSITIVE, 1.0);
+                    left[(row, task)] = residual / slack;
+                    spread[(row, task)] = variance[(row, task)] / slack;
+                }
+            }
+        }
+        (left, spread)
+    }
+
     /// One draw of all weights and biases: ⟨w⟩ + A^{-½}[z + V((1 + τλ)^{-½} − 1)Vᵀz], z ~ N(0, I).
     pub(super) fn sample(&self, rng: &mut impl Rng) -> Mat<f64> {
         let (k, tasks) = (self.precision.len(), self.mean.ncols());
@@ -149,14 +191,16 @@ fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape
     let mut s = Mat::zeros(size, size);
     let wide = if k <= rows { psi.as_ref().transpose() } else { psi.as_ref() };
     outer(s.as_mut(), Into::Replace, wide, threads);
-    let Spectral { values, vectors } = Spectral::new(s, threads)?;
     if k <= rows {
+        drop(psi);
+        let Spectral { values, vectors } = Spectral::new(s)?;
         return Some(Shape { tasks, vectors, values });
     }
+    let Spectral { values, vectors } = Spectral::new(s)?;
     // ΨᵀU has columns √λ v; largest first, so that orthonormalising cleans the small ones of the large.
     let descending = vectors.as_ref().reverse_cols();
     let spanning = multiply(psi.as_ref().transpose(), descending, threads);
     drop(psi);
-    let vectors = orthonormal(spanning, threads);
+    let vectors = orthonormal(spanning);
     Some(Shape { tasks, vectors, values: values.into_iter().rev().collect() })
 }

@@ -80,7 +80,7 @@ impl Model {
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         let mut waves = self.basis.clone();
         waves.links.clear();
-        let features = waves.evaluate(standardised.as_ref(), &self.scales, threads);
+        let features = waves.features(standardised.as_ref(), &self.scales);
         let weights = self.posterior.mean.as_ref().subrows(0, waves.cosines());
         let fitted = multiply(features.as_ref(), weights, threads);
         let rows = features.nrows();
@@ -122,7 +122,7 @@ impl Model {
 
 /// G⁺ f for a positive semidefinite G (lower triangle), dropping directions below rounding.
 fn pseudo_solve(gram: Mat<f64>, right: &Mat<f64>, threads: Threads) -> Option<Mat<f64>> {
-    let Spectral { values, vectors } = Spectral::new(gram, threads)?;
+    let Spectral { values, vectors } = Spectral::new(gram)?;
     let largest = values.last().copied().unwrap_or(0.0);
     let cutoff = largest * f64::EPSILON * values.len() as f64;
     let mut inside = multiply(vectors.as_ref().transpose(), right.as_ref(), threads);

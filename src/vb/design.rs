@@ -65,6 +65,7 @@ impl Design {
     /// Takes new scales and recomputes the features.
     pub(crate) fn rescale(&mut self, problem: &Problem, scales: Scales) {
         if scales.relevance != self.scales.relevance {
+            self.projection = Mat::new(); // two at once would be one too many
             self.projection = self.basis.project(problem.inputs.as_ref(), &scales.relevance, self.threads);
         }
         self.scales = scales;

@@ -31,7 +31,7 @@ impl Resolvent {
             }
             Kind::One(Cholesky::new(s, threads).ok_or_else(singular)?)
         } else {
-            let spectral = Spectral::new(s, threads).ok_or_else(singular)?;
+            let spectral = Spectral::new(s).ok_or_else(singular)?;
             let summed = |l: &f64| tau.iter().map(|t| t / (1.0 + t * l)).sum::<f64>().sqrt();
             let roots = spectral.values.iter().map(summed).collect();
             Kind::Many(spectral, roots)

@@ -160,14 +160,17 @@ impl Settings {
         seed: 0,
     };
 
-    /// The kernel view: orthogonal cosine–sine pairs and direct links with one precision each, noise per task.
+    /// The kernel view: orthogonal cosine–sine pairs and direct links with one precision each, relevance of the inputs
+    /// learned, noise per task.
     pub const DEFAULT: Settings = Settings {
         offsets: Offsets::Paired,
         directions: Directions::Orthogonal,
         links: true,
         precision: Precision::Tied,
+        relevance: Relevance::Learned,
         noise: Noise::PerTask,
         pruning: Pruning::Never,
+        max_iterations: 200,
         ..Settings::PAPER
     };
 

@@ -1,0 +1,141 @@
+//! Data that break careless programs. Each works or gives a clear error; nothing panics.
+
+use crate::{normal, smooth};
+use rffblr::data::Dataset;
+use rffblr::linalg::Mat;
+use rffblr::{FeatureCount, Settings, TargetScale, fit};
+
+fn both() -> [Settings; 3] {
+    let quick = |s: Settings| Settings { max_iterations: 40, ..s };
+    [
+        quick(Settings::DEFAULT),
+        quick(Settings { links: true, ..Settings::PAPER }),
+        quick(Settings { links: true, targets: TargetScale::Raw, ..Settings::PAPER }),
+    ]
+}
+
+/// Fits with every preset and checks that predictions are finite and deviations positive.
+fn fits(what: &str, data: &Dataset) {
+    for settings in both() {
+        let model = fit(data, &settings).unwrap_or_else(|e| panic!("{what}: {e}"));
+        assert!(model.bound().is_finite(), "{what}: bound {}", model.bound());
+        let loo = model.leave_one_out(data).unwrap();
+        for p in [model.predict(data.inputs()).unwrap(), loo] {
+            for c in 0..p.mean.ncols() {
+                for n in 0..p.mean.nrows() {
+                    assert!(p.mean[(n, c)].is_finite(), "{what}: mean {}", p.mean[(n, c)]);
+                    assert!(p.std[(n, c)].is_finite() && p.std[(n, c)] >= 0.0, "{what}: std {}", p.std[(n, c)]);
+                }
+            }
+        }
+        let text = model.to_json().unwrap();
+        assert!(rffblr::Model::from_json(&text).is_ok(), "{what}: the file does not load");
+    }
+}
+
+fn replace(data: &Dataset, change: impl Fn(usize, usize, f64) -> f64) -> Dataset {
+    let x = data.inputs();
+    let inputs = Mat::from_fn(x.nrows(), x.ncols(), |n, d| change(n, d, x[(n, d)]));
+    Dataset::new(inputs, data.targets().to_owned()).unwrap()
+}
+
+#[test]
+fn awkward_inputs_work() {
+    let data = smooth(30, 4, 2, 1);
+    fits("constant column", &replace(&data, |_, d, v| if d == 1 { 3.7 } else { v }));
+    fits("all columns constant", &replace(&data, |_, _, _| 0.1));
+    fits("duplicate rows", &data.select(&[0, 0, 0, 1, 1, 2, 3, 3, 3, 3, 4, 5]).unwrap());
+    fits("all rows the same", &data.select(&[0; 12]).unwrap());
+    fits("duplicate columns", &replace(&data, |n, _, _| data.inputs()[(n, 0)]));
+    fits("values of 1e150", &replace(&data, |_, d, v| if d == 0 { 1e150 * v } else { v }));
+    fits("values of 1e300", &replace(&data, |_, d, v| if d == 0 { 1e300 * v } else { v }));
+    fits("values of 1e-300", &replace(&data, |_, d, v| if d == 0 { 1e-300 * v } else { v }));
+    fits("one outlier of 1e9", &replace(&data, |n, d, v| if n == 3 && d == 0 { 1e9 } else { v }));
+}
+
+#[test]
+fn awkward_targets_work() {
+    let x = normal(30, 3, 2);
+    let column = |f: &dyn Fn(usize) -> f64| Mat::from_fn(30, 2, |n, c| if c == 0 { f(n) } else { x[(n, 0)].sin() });
+    for (what, y) in [
+        ("constant target", column(&|_| 5.0)),
+        ("zero target", column(&|_| 0.0)),
+        ("one observed cell", column(&|n| if n == 4 { 1.0 } else { f64::NAN })),
+        ("two observed cells", column(&|n| if n < 2 { n as f64 } else { f64::NAN })),
+        ("noise-free target", column(&|n| 2.0 * x[(n, 1)] + 1.0)),
+    ] {
+        fits(what, &Dataset::new(x.clone(), y).unwrap());
+    }
+    let huge = Dataset::new(x.clone(), column(&|n| 1e150 * x[(n, 0)])).unwrap();
+    let model = fit(&huge, &Settings::DEFAULT).unwrap();
+    assert!(model.predict(x.as_ref()).unwrap().std[(0, 0)].is_finite());
+    let raw = fit(&huge, &Settings { targets: TargetScale::Raw, ..Settings::PAPER });
+    assert!(raw.unwrap_err().to_string().contains("standardise"));
+}
+
+#[test]
+fn the_smallest_problems_work() {
+    fits("N = 1", &Dataset::new(normal(1, 2, 1), normal(1, 2, 2)).unwrap());
+    fits("N = 2", &Dataset::new(normal(2, 2, 1), normal(2, 2, 2)).unwrap());
+    fits("D = 1, C = 1", &Dataset::new(normal(20, 1, 1), normal(20, 1, 2)).unwrap());
+    fits("D = 411, N = 50", &Dataset::new(normal(50, 411, 1), normal(50, 3, 2)).unwrap());
+    let data = smooth(20, 2, 2, 3);
+    for links in [true, false] {
+        let one = Settings { features: FeatureCount::Exactly(1), links, ..Settings::DEFAULT };
+        let p = fit(&data, &one).unwrap().predict(data.inputs()).unwrap();
+        assert!(p.mean[(0, 0)].is_finite());
+    }
+    let only_links = Settings { features: FeatureCount::Exactly(0), links: true, ..Settings::DEFAULT };
+    assert_eq!(fit(&data, &only_links).unwrap().active_features(), 2);
+}
+
+#[test]
+fn a_target_of_pure_noise_prunes_to_the_mean() {
+    let data = Dataset::new(normal(60, 2, 8), normal(60, 5, 9)).unwrap();
+    let model = fit(&data, &Settings { pruning: rffblr::Pruning::BelowShare(0.5), ..Settings::PAPER }).unwrap();
+    assert_eq!(model.active_features(), 0);
+    let p = model.predict(data.inputs()).unwrap();
+    for c in 0..5 {
+        let mean = (0..60).map(|n| data.targets()[(n, c)]).sum::<f64>() / 60.0;
+        assert!((p.mean[(7, c)] - mean).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn numbers_that_are_none_are_refused_by_place() {
+    let y = normal(5, 1, 1);
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let mut x = normal(5, 3, 2);
+        x[(3, 1)] = bad;
+        let names = |l: &str, n: usize| (0..n).map(|i| format!("{l}{i}")).collect::<Vec<_>>();
+        let error = Dataset::named(x.clone(), y.clone(), names("in", 3), names("out", 1)).unwrap_err().to_string();
+        assert!(error.contains("row 4") && error.contains("\"in1\""), "{error}");
+        let good = Dataset::new(normal(5, 3, 2), y.clone()).unwrap();
+        let model = fit(&good, &Settings::DEFAULT).unwrap();
+        let error = model.predict(x.as_ref()).unwrap_err().to_string();
+        assert!(error.contains("row 4") && error.contains("\"x2\""), "{error}");
+    }
+    let mut targets = y.clone();
+    targets[(2, 0)] = f64::INFINITY;
+    let error = Dataset::new(normal(5, 3, 2), targets).unwrap_err().to_string();
+    assert!(error.contains("row 3") && error.contains("y1"), "{error}");
+    let unobserved = Mat::from_fn(5, 1, |_, _| f64::NAN);
+    assert!(Dataset::new(normal(5, 3, 2), unobserved).unwrap_err().to_string().contains("no observed value"));
+}
+
+#[test]
+fn shapes_and_weights_are_checked() {
+    let (x, y) = (normal(5, 3, 2), normal(4, 1, 1));
+    assert!(Dataset::new(x.clone(), y).unwrap_err().to_string().contains("4 rows, expected 5"));
+    assert!(Dataset::new(Mat::zeros(0, 3), Mat::zeros(0, 1)).is_err());
+    assert!(Dataset::new(Mat::zeros(3, 0), Mat::zeros(3, 1)).is_err());
+    assert!(Dataset::new(Mat::zeros(3, 1), Mat::zeros(3, 0)).is_err());
+    let data = Dataset::new(x, normal(5, 1, 1)).unwrap();
+    for weights in [vec![1.0; 4], vec![0.0; 5], vec![1.0, -1.0, 1.0, 1.0, 1.0], vec![f64::NAN; 5], vec![f64::MAX; 5]] {
+        assert!(data.clone().with_weights(weights).is_err());
+    }
+    assert!(data.select(&[0, 5]).is_err());
+    let model = fit(&data, &Settings::DEFAULT).unwrap();
+    assert!(model.predict(normal(2, 4, 1).as_ref()).unwrap_err().to_string().contains("4 columns, expected 3"));
+    assert_eq!(model.predict(normal(0, 3, 1).as_ref()).unwrap().mean.nrows(), 0);
+}

@@ -1,0 +1,65 @@
+//! Peak memory of a fit, counted by the allocator: under three feature matrices and the smaller Gram matrix. Where that
+//! is little, the eigendecomposition shows, with five Gram matrices of its own: at the end of every fit, and with noise
+//! per task in every sweep beside two feature matrices. See equation 23 in `docs/derivation.md`.
+
+use rffblr::data::Dataset;
+use rffblr::linalg::Mat;
+use rffblr::{FeatureCount, Noise, Settings, fit};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counting;
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(now, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn a_fit_stays_within_its_memory() {
+    let tasks = 16;
+    for (rows, features, noise) in [
+        (1000, 8000, Noise::Shared),
+        (1000, 8000, Noise::PerTask),
+        (1000, 900, Noise::Shared),
+        (1000, 900, Noise::PerTask),
+        (1000, 500, Noise::Shared),
+    ] {
+        let x = Mat::from_fn(rows, 10, |n, d| ((n * (d + 3)) as f64 * 0.37).sin());
+        let y = Mat::from_fn(rows, tasks, |n, c| (x[(n, c % 10)] * 2.0).sin() + ((n * 7 + c) as f64 * 1.7).sin());
+        let data = Dataset::new(x, y).unwrap();
+        let settings = Settings {
+            features: FeatureCount::Exactly(features),
+            noise,
+            links: false,
+            max_iterations: 2,
+            ..Settings::DEFAULT
+        };
+        // The first products of a thread reserve its packing buffers (64 MiB each, whatever the problem): not counted.
+        fit(&data, &settings).unwrap();
+        let before = NOW.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let model = fit(&data, &settings).unwrap();
+        let peak = (PEAK.load(Ordering::Relaxed) - before) as f64;
+        drop(model);
+        let feature_matrix = 8.0 * (rows * features) as f64;
+        let gram = 8.0 * (rows.min(features) as f64).powi(2);
+        let eigen = if noise == Noise::Shared { 0.0 } else { 2.0 * feature_matrix } + 5.5 * gram;
+        let limit = (3.0 * feature_matrix + gram).max(eigen);
+        println!("N={rows} M={features} {noise:?}: peak {:.1} MB, limit {:.1} MB", peak / 1e6, limit / 1e6);
+        assert!(peak < limit, "N={rows} M={features} {noise:?}: {:.1} MB over {:.1} MB", peak / 1e6, limit / 1e6);
+    }
+}
