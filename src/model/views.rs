@@ -5,6 +5,7 @@ use crate::data::{check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, outer};
 use serde::{Deserialize, Serialize};
+use std::f64::consts::TAU;
 
 /// One kept cosine, in the units of the data: its share of target c is `weight[c] · cos(Σ_d frequency_d x_d + phase)`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,9 +33,9 @@ pub struct KernelView {
     pub kernel_rms_error: f64,
     /// Largest absolute entry of ΦΦᵀ − κ.
     pub kernel_max_error: f64,
-    /// Root mean square difference, over rows and tasks in units of each target's deviation, between the cosine part
-    /// and ΦΦᵀβ: zero when the features have full row rank.
-    pub fit_rms_error: f64,
+    /// ‖⟨W⟩ − Φᵀβ‖/‖⟨W⟩‖, the share of the weights that no combination of kernel functions at these rows can express:
+    /// zero if the precisions of the cosines are tied or the features have full column rank.
+    pub weights_unexplained: f64,
 }
 
 impl Model {
@@ -51,8 +52,8 @@ impl Model {
                 let shift: f64 = frequency.iter().zip(&self.input_scale.mean).map(|(f, mean)| f * mean).sum();
                 let amplitude = |c: usize| self.basis.amplitude * self.target_scale.scale[c];
                 Sinusoid {
-                    wavelength: frequency.iter().map(|f| std::f64::consts::TAU / f.abs()).collect(),
-                    phase: (self.basis.offsets[m] - shift).rem_euclid(std::f64::consts::TAU),
+                    wavelength: frequency.iter().map(|f| TAU / f.abs()).collect(),
+                    phase: wrapped(self.basis.offsets[m] - shift),
                     frequency,
                     weight: tasks.clone().map(|c| amplitude(c) * self.posterior.mean[(m, c)]).collect(),
                     weight_std: tasks.clone().map(|c| amplitude(c) * deviations[(m, c)]).collect(),
@@ -90,12 +91,14 @@ impl Model {
         let mut coefficients =
             pseudo_solve(gram.clone(), &fitted, threads).ok_or(Error::Singular { size: rows, noise: 0.0 })?;
         crate::linalg::fill_upper(gram.as_mut());
-        let again = multiply(gram.as_ref(), coefficients.as_ref(), threads);
-        let cells = (rows * fitted.ncols()).max(1) as f64;
-        let fit_square: f64 = (0..fitted.ncols())
-            .flat_map(|c| again.col_as_slice(c).iter().zip(fitted.col_as_slice(c)))
-            .map(|(a, f)| (a - f).powi(2))
-            .sum();
+        let expressed = multiply(features.as_ref().transpose(), coefficients.as_ref(), threads);
+        let (mut missed, mut all) = (0.0, 0.0);
+        for c in 0..fitted.ncols() {
+            for m in 0..waves.cosines() {
+                missed += (weights[(m, c)] - expressed[(m, c)]).powi(2);
+                all += weights[(m, c)].powi(2);
+            }
+        }
         for c in 0..fitted.ncols() {
             let scale = self.target_scale.scale[c];
             coefficients.col_as_slice_mut(c).iter_mut().for_each(|b| *b *= scale);
@@ -115,9 +118,15 @@ impl Model {
             coefficients,
             kernel_rms_error: (square / (rows * rows).max(1) as f64).sqrt(),
             kernel_max_error: largest,
-            fit_rms_error: (fit_square / cells).sqrt(),
+            weights_unexplained: if all > 0.0 { (missed / all).sqrt() } else { 0.0 },
         })
     }
+}
+
+/// An angle brought to [0, 2π). A tiny negative one rounds to 2π itself, which is 0.
+fn wrapped(angle: f64) -> f64 {
+    let turned = angle.rem_euclid(TAU);
+    if turned < TAU { turned } else { 0.0 }
 }
 
 /// G⁺ f for a positive semidefinite G (lower triangle), dropping directions below rounding.

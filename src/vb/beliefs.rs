@@ -2,7 +2,7 @@
 
 use super::design::{Design, Sensitivity};
 use super::gamma::Gamma;
-use super::moments::{Moments, dot};
+use super::moments::Moments;
 use super::problem::Problem;
 use super::settings::{GammaPrior, Noise, Precision, Settings};
 use super::weights::{Given, Weights};
@@ -37,10 +37,7 @@ impl Beliefs {
             // Cosines share one precision, links the next.
             Precision::Tied => (0..features).map(|m| usize::from(waves > 0 && m >= waves)).collect(),
         };
-        let squares: f64 =
-            (0..tasks).map(|c| dot(problem.targets.col_as_slice(c), problem.targets.col_as_slice(c))).sum();
-        let variance = squares / problem.mass.iter().sum::<f64>();
-        let variance = if variance > 0.0 { variance } else { 1.0 };
+        let variance = problem.target_variance();
         let at = |mean: f64| Gamma { shape: mean / variance, rate: 1.0 };
         let levels = precision_of.iter().max().map_or(0, |last| last + 1);
         Beliefs {

@@ -44,11 +44,11 @@ impl Bound {
 
     pub(crate) fn of(q: &Beliefs, problem: &Problem) -> Bound {
         let tasks = problem.tasks();
-        let (c, ln_tau) = (tasks as f64, TAU.ln());
+        let (c, ln_two_pi) = (tasks as f64, TAU.ln());
         let likelihood = (0..tasks)
             .map(|c| {
                 let noise = q.noise_of(c);
-                0.5 * problem.mass[c] * (noise.mean_ln() - ln_tau) - 0.5 * noise.mean() * q.residual(problem, c)
+                0.5 * problem.mass[c] * (noise.mean_ln() - ln_two_pi) - 0.5 * noise.mean() * q.residual(problem, c)
             })
             .sum();
         let weights_prior = q
@@ -57,7 +57,7 @@ impl Bound {
             .zip(q.weight_square())
             .map(|(&i, square)| {
                 let alpha = q.precisions[i];
-                0.5 * c * (alpha.mean_ln() - ln_tau) - 0.5 * alpha.mean() * square
+                0.5 * c * (alpha.mean_ln() - ln_two_pi) - 0.5 * alpha.mean() * square
             })
             .sum();
         let bias_square: f64 = q.bias.iter().zip(&q.bias_variance).map(|(b, v)| b * b + v).sum();
@@ -66,11 +66,11 @@ impl Bound {
             weights_prior,
             precision_prior: q.precisions.iter().map(|a| a.expected_ln_prior(q.weight_prior)).sum(),
             noise_prior: q.noise.iter().map(|t| t.expected_ln_prior(q.noise_prior)).sum(),
-            bias_prior: -0.5 * (c * ln_tau + bias_square),
-            weights_entropy: 0.5 * q.precision_of.len() as f64 * c * (1.0 + ln_tau) + 0.5 * q.weights.ln_det,
+            bias_prior: -0.5 * (c * ln_two_pi + bias_square),
+            weights_entropy: 0.5 * q.precision_of.len() as f64 * c * (1.0 + ln_two_pi) + 0.5 * q.weights.ln_det,
             precision_entropy: q.precisions.iter().map(|a| a.entropy()).sum(),
             noise_entropy: q.noise.iter().map(|t| t.entropy()).sum(),
-            bias_entropy: 0.5 * q.bias_variance.iter().map(|v| 1.0 + ln_tau + v.ln()).sum::<f64>(),
+            bias_entropy: 0.5 * q.bias_variance.iter().map(|v| 1.0 + ln_two_pi + v.ln()).sum::<f64>(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The data as inference sees them: standardised, multiplied by the root of the row weights, and with tasks that
 //! share their observed rows put together.
 
+use super::moments::dot;
 use crate::linalg::{Mat, select_rows};
 use std::collections::BTreeMap;
 
@@ -58,6 +59,21 @@ impl Problem {
             })
             .collect();
         Problem { inputs, root, targets: folded, groups, mass }
+    }
+
+    /// Mean over the observed cells of the squared distance from their task's mean: one for standardised targets. For
+    /// constant targets it is one too, so that it can be divided by.
+    pub(crate) fn target_variance(&self) -> f64 {
+        let mut total = 0.0;
+        for group in &self.groups {
+            for (j, &task) in group.tasks.iter().enumerate() {
+                let y = group.targets.col_as_slice(j);
+                let mean = dot(y, &group.root) / self.mass[task];
+                total += y.iter().zip(&group.root).map(|(y, u)| (y - mean * u).powi(2)).sum::<f64>();
+            }
+        }
+        let variance = total / self.mass.iter().sum::<f64>();
+        if variance > 0.0 { variance } else { 1.0 }
     }
 
     /// Number of tasks C.

@@ -13,12 +13,11 @@ pub(crate) fn survivors(rule: Pruning, problem: &Problem, design: &Design, q: &B
         return None;
     };
     let tasks = problem.tasks();
-    let square = |y: &[f64]| dot(y, y);
-    let target_square: f64 = (0..tasks).map(|c| square(problem.targets.col_as_slice(c))).sum();
-    let variance = target_square / problem.mass.iter().sum::<f64>();
-    let mass = square(&problem.root);
+    let variance = problem.target_variance();
+    let mass = dot(&problem.root, &problem.root);
     let stays = |&(m, weight): &(usize, f64)| {
-        let feature = square(design.features.col_as_slice(m)) / mass;
+        let phi = design.features.col_as_slice(m);
+        let feature = dot(phi, phi) / mass;
         weight / tasks as f64 * feature >= share * variance
     };
     let kept: Vec<usize> = q.weight_square().into_iter().enumerate().filter(stays).map(|(m, _)| m).collect();

@@ -191,8 +191,9 @@ impl Step<'_> {
             for (j, m) in columns.clone().enumerate() {
                 let used = dot(z.col_as_slice(j), z.col_as_slice(j));
                 total += used;
-                // Rounding must not take a variance below what this feature alone would leave.
-                let left = (count - used).max(count / (1.0 + total_tau * prior[j]));
+                // Rounding must not take a variance below what this feature alone would leave: Σ_c 1/(1 + τ_c ‖ψ_m‖²),
+                // which is at least C/(1 + τ̄ ‖ψ_m‖²) because 1/(1 + x) is convex.
+                let left = (count - used).max(count / (1.0 + total_tau / count * prior[j]));
                 out.variance[m] += left * self.whiten[m] * self.whiten[m];
             }
             let waves = columns.start..columns.end.min(self.view.cosines());
