@@ -9,6 +9,7 @@ use faer::linalg::qr::no_pivoting as qr;
 use faer::linalg::{householder, matmul, triangular_inverse, triangular_solve};
 use faer::{Accum, Par};
 use rayon::prelude::*;
+use std::sync::OnceLock;
 
 pub use faer::{Mat, MatMut, MatRef};
 
@@ -22,13 +23,15 @@ impl Threads {
 
     /// The threads of the rayon pool this is called in, but never more than the machine has cores.
     pub fn current() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        // Asking the system takes longer than a small product.
+        static CORES: OnceLock<usize> = OnceLock::new();
+        let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
         Threads(rayon::current_num_threads().clamp(1, cores))
     }
 
     /// Threads pay off only above a few million multiplications; below, starting them costs more than they save.
     fn par(self, multiplications: f64) -> Par {
-        const WORTH_SPLITTING: f64 = 3.0e7;
+        const WORTH_SPLITTING: f64 = 8.0e6;
         if self.0 <= 1 || multiplications < WORTH_SPLITTING { Par::Seq } else { Par::rayon(self.0) }
     }
 }

@@ -1,65 +1,60 @@
-//! `scale · cos(slope · x + offset)` over a slice, at the speed of the machine.
+//! `x ← scale · cos(slope · x + offset)` over a slice, at the speed of the machine.
 //!
 //! One body, compiled three times (AVX-512, AVX2 with fused multiply-add, plain) and chosen when the program runs.
 //! Every step is either a fused multiply-add, which is rounded once wherever it runs, or exact, so all three give
 //! the same bits.
 
-use std::f64::consts::FRAC_2_PI;
+use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 /// π/2 as an unevaluated sum of three doubles: good for arguments far beyond [`LARGEST`].
-const HALF_PI: [f64; 3] = [1.570_796_326_794_896_6, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
+const HALF_PI: [f64; 3] = [FRAC_PI_2, 6.123_233_995_736_766e-17, -1.497_384_904_859_169_8e-33];
 /// Adding this rounds to an integer and leaves that integer in the low bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
 /// Larger arguments go to the standard library.
 const LARGEST: f64 = 1.0e9;
 
-/// `out[i] = scale · cos(slope · x[i] + offset)`, within 2 units in the last place of `scale`.
-pub(crate) fn cosines(out: &mut [f64], x: &[f64], slope: f64, offset: f64, scale: f64) {
+/// `x[i] ← scale · cos(slope · x[i] + offset)`, within 2 units in the last place of `scale`.
+pub(crate) fn cosines(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
             // SAFETY: the features were just detected.
-            return unsafe { with_avx512(out, x, slope, offset, scale) };
+            return unsafe { with_avx512(x, slope, offset, scale) };
         }
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the features were just detected.
-            return unsafe { with_avx2(out, x, slope, offset, scale) };
+            return unsafe { with_avx2(x, slope, offset, scale) };
         }
     }
-    body(out, x, slope, offset, scale);
+    body(x, slope, offset, scale);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512dq,fma")]
-fn with_avx512(out: &mut [f64], x: &[f64], slope: f64, offset: f64, scale: f64) {
-    body(out, x, slope, offset, scale);
+fn with_avx512(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
+    body(x, slope, offset, scale);
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn with_avx2(out: &mut [f64], x: &[f64], slope: f64, offset: f64, scale: f64) {
-    body(out, x, slope, offset, scale);
+fn with_avx2(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
+    body(x, slope, offset, scale);
 }
 
 #[inline(always)]
-fn body(out: &mut [f64], x: &[f64], slope: f64, offset: f64, scale: f64) {
-    const BLOCK: usize = 64;
-    for (out, x) in out.chunks_mut(BLOCK).zip(x.chunks(BLOCK)) {
-        let mut outside = false;
-        for (o, &x) in out.iter_mut().zip(x) {
-            let angle = slope.mul_add(x, offset);
-            outside |= angle.abs() > LARGEST;
-            *o = scale * cosine(angle);
-        }
-        if outside {
-            for (o, &x) in out.iter_mut().zip(x) {
-                let angle = slope.mul_add(x, offset);
-                if angle.abs() > LARGEST {
-                    *o = scale * angle.cos();
-                }
-            }
+fn body(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
+    for block in x.chunks_mut(64) {
+        if block.iter().any(|x| slope.mul_add(*x, offset).abs() > LARGEST) {
+            block.iter_mut().for_each(|x| *x = scale * careful(slope.mul_add(*x, offset)));
+        } else {
+            block.iter_mut().for_each(|x| *x = scale * cosine(slope.mul_add(*x, offset)));
         }
     }
+}
+
+/// For a block with a large angle in it: the others must not notice.
+fn careful(angle: f64) -> f64 {
+    if angle.abs() > LARGEST { angle.cos() } else { cosine(angle) }
 }
 
 /// cos of an angle of moderate size: the nearest multiple k of π/2 is taken off, then Taylor's series of sine or
@@ -112,9 +107,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn one(x: f64, slope: f64, offset: f64) -> f64 {
-        let mut out = [0.0];
-        cosines(&mut out, &[x], slope, offset, 1.0);
-        out[0]
+        let mut values = [x];
+        cosines(&mut values, slope, offset, 1.0);
+        values[0]
     }
 
     #[test]
@@ -132,15 +127,15 @@ mod tests {
     #[test]
     fn every_compiled_variant_gives_the_same_bits() {
         let x: Vec<f64> = (0..5000).map(|i| (i as f64 - 2500.0) * 0.37).collect();
-        let (mut chosen, mut plain) = (vec![0.0; x.len()], vec![0.0; x.len()]);
-        cosines(&mut chosen, &x, 1.3, 0.2, 0.5);
-        body(&mut plain, &x, 1.3, 0.2, 0.5);
+        let (mut chosen, mut plain) = (x.clone(), x.clone());
+        cosines(&mut chosen, 1.3, 0.2, 0.5);
+        body(&mut plain, 1.3, 0.2, 0.5);
         assert_eq!(chosen, plain);
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            let mut avx2 = vec![0.0; x.len()];
+            let mut avx2 = x.clone();
             // SAFETY: the features were just detected.
-            unsafe { with_avx2(&mut avx2, &x, 1.3, 0.2, 0.5) };
+            unsafe { with_avx2(&mut avx2, 1.3, 0.2, 0.5) };
             assert_eq!(avx2, plain);
         }
     }

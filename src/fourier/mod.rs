@@ -152,29 +152,21 @@ impl Basis {
         self.links = links.iter().map(|&c| self.links[c - cosines]).collect();
     }
 
-    /// P = X diag(√(2r)) Ω₀ (N×M), the angles at unit bandwidth without their offsets: A = √γ P + p.
-    pub(crate) fn project(&self, inputs: MatRef<'_, f64>, relevance: &[f64], threads: Threads) -> Mat<f64> {
+    /// P = X diag(√(2r)) Ω₀ into the first M columns of `out`: the angles at unit bandwidth without their offsets.
+    pub(crate) fn project(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, relevance: &[f64], threads: Threads) {
         let scaled =
             Mat::from_fn(self.inputs(), self.cosines(), |d, m| (2.0 * relevance[d]).sqrt() * self.directions[(d, m)]);
-        let mut angles = Mat::zeros(inputs.nrows(), self.cosines());
-        product(angles.as_mut(), Into::Replace, inputs, scaled.as_ref(), 1.0, threads);
-        angles
+        let angles = out.as_mut().subcols_mut(0, self.cosines());
+        product(angles, Into::Replace, inputs, scaled.as_ref(), 1.0, threads);
     }
 
-    /// Φ (equation 1) from projections: √(2/M) cos(√γ P + p), then the links, then ones in what columns are left.
-    pub(crate) fn fill(
-        &self,
-        features: &mut Mat<f64>,
-        projection: &Mat<f64>,
-        inputs: MatRef<'_, f64>,
-        bandwidth: f64,
-        threads: Threads,
-    ) {
+    /// Φ (equation 1) in place of projections: √(2/M) cos(√γ P + p), then the links, then ones in what columns are left.
+    pub(crate) fn lift(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, bandwidth: f64, threads: Threads) {
         let slope = bandwidth.sqrt();
         let waves = self.cosines();
-        map_columns(features, threads, |m, column| {
+        map_columns(out, threads, |m, column| {
             if m < waves {
-                cosines(column, projection.col_as_slice(m), slope, self.offsets[m], self.amplitude);
+                cosines(column, slope, self.offsets[m], self.amplitude);
             } else if let Some(&input) = self.links.get(m - waves) {
                 for (row, cell) in column.iter_mut().enumerate() {
                     *cell = self.link_factor() * inputs[(row, input)];
@@ -187,19 +179,23 @@ impl Basis {
 
     /// Φ (N×columns) for standardised inputs.
     pub fn features(&self, inputs: MatRef<'_, f64>, scales: &Scales) -> Mat<f64> {
-        self.evaluate(inputs, scales, 0, Threads::current())
+        let mut out = Mat::zeros(inputs.nrows(), self.columns());
+        self.features_into(&mut out, inputs, scales);
+        out
+    }
+
+    /// The same into a matrix that is there already, at least as wide as there are columns; what is wider becomes one.
+    pub fn features_into(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, scales: &Scales) {
+        let threads = Threads::current();
+        self.project(out, inputs, &scales.relevance, threads);
+        self.lift(out, inputs, scales.bandwidth, threads);
     }
 
     /// [Φ, 1]: one more column, for the bias.
-    pub(crate) fn features_and_one(&self, inputs: MatRef<'_, f64>, scales: &Scales, threads: Threads) -> Mat<f64> {
-        self.evaluate(inputs, scales, 1, threads)
-    }
-
-    fn evaluate(&self, inputs: MatRef<'_, f64>, scales: &Scales, ones: usize, threads: Threads) -> Mat<f64> {
-        let projection = self.project(inputs, &scales.relevance, threads);
-        let mut features = Mat::zeros(inputs.nrows(), self.columns() + ones);
-        self.fill(&mut features, &projection, inputs, scales.bandwidth, threads);
-        features
+    pub(crate) fn features_and_one(&self, inputs: MatRef<'_, f64>, scales: &Scales) -> Mat<f64> {
+        let mut out = Mat::zeros(inputs.nrows(), self.columns() + 1);
+        self.features_into(&mut out, inputs, scales);
+        out
     }
 }
 

@@ -99,7 +99,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let found = vb::infer_best(&problem, settings, drawn, observer)?;
 
     let threads = Threads::current();
-    let mut design = found.basis.features_and_one(problem.inputs.as_ref(), &found.scales, threads);
+    let mut design = found.basis.features_and_one(problem.inputs.as_ref(), &found.scales);
     vb::scale_rows(&mut design, &problem.root);
     let tau = found.noise.iter().map(|t| t.mean()).collect();
     Ok(Model {
@@ -156,7 +156,7 @@ impl Model {
         let mut out = Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty() };
         for start in (0..rows).step_by(ROWS) {
             let block = inputs.subrows(start, ROWS.min(rows - start));
-            let design = self.design(block, threads)?;
+            let design = self.design(block)?;
             let mean = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
             let variance = uncertain.then(|| self.posterior.variance(&design, threads));
             for c in 0..tasks {
@@ -180,7 +180,7 @@ impl Model {
         expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
         check_inputs(inputs, &self.input_names)?;
         let threads = Threads::current();
-        let design = self.design(inputs, threads)?;
+        let design = self.design(inputs)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let draw = |_| {
             let weights = self.posterior.sample(&mut rng);
@@ -205,7 +205,7 @@ impl Model {
         }
         let threads = Threads::current();
         let mut out = self.predict(data.inputs())?;
-        let design = self.design(data.inputs(), threads)?;
+        let design = self.design(data.inputs())?;
         let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
         let root: Vec<f64> = (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
         let (residual, variance) = self.posterior.leave_one_out(&design, &targets, &root, threads);
@@ -226,9 +226,9 @@ impl Model {
     }
 
     /// [Φ, 1] for raw inputs.
-    fn design(&self, inputs: MatRef<'_, f64>, threads: Threads) -> Result<Mat<f64>> {
+    fn design(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
-        Ok(self.basis.features_and_one(standardised.as_ref(), &self.scales, threads))
+        Ok(self.basis.features_and_one(standardised.as_ref(), &self.scales))
     }
 
     /// The settings of the fit.

@@ -1,6 +1,7 @@
 //! The feature matrix of the moment, and how it answers to bandwidth and relevance (equations 1 and 10).
 
 use super::problem::{Group, Problem};
+use super::resolvent::scale_rows;
 use crate::fourier::{Basis, Scales, cosines};
 use crate::linalg::{Into, Mat, Threads, map_columns, product, select_columns};
 use std::borrow::Cow;
@@ -15,6 +16,8 @@ pub(crate) struct Design {
     projection: Mat<f64>,
     /// Φ, rows multiplied by the root weights.
     pub(crate) features: Mat<f64>,
+    /// Columns before any pruning.
+    pub(crate) drawn: usize,
     pub(crate) threads: Threads,
 }
 
@@ -50,9 +53,12 @@ pub(crate) struct View<'a> {
 
 impl Design {
     pub(crate) fn new(problem: &Problem, basis: Basis, scales: Scales, threads: Threads) -> Self {
-        let projection = basis.project(problem.inputs.as_ref(), &scales.relevance, threads);
-        let features = Mat::zeros(problem.inputs.nrows(), basis.columns());
-        let mut design = Design { basis, scales, projection, features, threads };
+        let rows = problem.inputs.nrows();
+        let mut projection = Mat::zeros(rows, basis.cosines());
+        basis.project(&mut projection, problem.inputs.as_ref(), &scales.relevance, threads);
+        let features = Mat::zeros(rows, basis.columns());
+        let drawn = basis.columns();
+        let mut design = Design { basis, scales, projection, features, drawn, threads };
         design.fill(problem);
         design
     }
@@ -65,26 +71,20 @@ impl Design {
     /// Takes new scales and recomputes the features.
     pub(crate) fn rescale(&mut self, problem: &Problem, scales: Scales) {
         if scales.relevance != self.scales.relevance {
-            self.projection = Mat::new(); // two at once would be one too many
-            self.projection = self.basis.project(problem.inputs.as_ref(), &scales.relevance, self.threads);
+            let inputs = problem.inputs.as_ref();
+            self.basis.project(&mut self.projection, inputs, &scales.relevance, self.threads);
         }
         self.scales = scales;
         self.fill(problem);
     }
 
     fn fill(&mut self, problem: &Problem) {
-        self.basis.fill(
-            &mut self.features,
-            &self.projection,
-            problem.inputs.as_ref(),
-            self.scales.bandwidth,
-            self.threads,
-        );
+        for m in 0..self.projection.ncols() {
+            self.features.col_as_slice_mut(m).copy_from_slice(self.projection.col_as_slice(m));
+        }
+        self.basis.lift(&mut self.features, problem.inputs.as_ref(), self.scales.bandwidth, self.threads);
         if problem.root.iter().any(|&u| u != 1.0) {
-            for m in 0..self.features.ncols() {
-                let column = self.features.col_as_slice_mut(m);
-                column.iter_mut().zip(&problem.root).for_each(|(phi, u)| *phi *= u);
-            }
+            scale_rows(&mut self.features, &problem.root);
         }
     }
 
@@ -155,8 +155,8 @@ impl View<'_> {
         // ∂L/∂A = −√(2/M) G ∘ u sin A, and sin a = cos(a − π/2).
         let one_column = |m: usize, g: &mut [f64]| {
             let angles = &self.projection.col_as_slice(m)[rows.clone()];
-            let mut sines = vec![0.0; angles.len()];
-            cosines(&mut sines, angles, slope, basis.offsets[m] - FRAC_PI_2, -basis.amplitude);
+            let mut sines = angles.to_vec();
+            cosines(&mut sines, slope, basis.offsets[m] - FRAC_PI_2, -basis.amplitude);
             let mut along = 0.0;
             for (((g, sine), u), angle) in g.iter_mut().zip(&sines).zip(root).zip(angles) {
                 *g *= sine * u;

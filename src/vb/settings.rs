@@ -75,8 +75,9 @@ pub enum TargetScale {
 pub enum Pruning {
     /// Never.
     Never,
-    /// When the variance it is expected to add to a target falls below this share of the target's variance.
-    BelowShare(f64),
+    /// When the variance it is expected to add to a target falls below this fraction of an equal share: the target's
+    /// variance divided by the number of features drawn.
+    BelowEqualShare(f64),
 }
 
 /// A Gamma prior by shape and rate.
@@ -152,7 +153,7 @@ impl Settings {
         targets: TargetScale::Standardised,
         weight_prior: GammaPrior::VAGUE,
         noise_prior: GammaPrior::VAGUE,
-        pruning: Pruning::BelowShare(1e-3),
+        pruning: Pruning::BelowEqualShare(0.5),
         learning_rate: 0.1,
         restarts: 1,
         max_iterations: 500,
@@ -209,7 +210,7 @@ impl Settings {
         if self.pruning != Pruning::Never && self.precision == Precision::Tied {
             return wrong("pruning", "needs free precisions; with tied ones no feature can vanish".into());
         }
-        if let Pruning::BelowShare(share) = self.pruning {
+        if let Pruning::BelowEqualShare(share) = self.pruning {
             positive("pruning", share)?;
         }
         positive("weight_prior.shape", self.weight_prior.shape)?;

@@ -92,7 +92,7 @@ fn the_smallest_problems_work() {
 #[test]
 fn a_target_of_pure_noise_prunes_to_the_mean() {
     let data = Dataset::new(normal(60, 2, 8), normal(60, 5, 9)).unwrap();
-    let model = fit(&data, &Settings { pruning: rffblr::Pruning::BelowShare(0.5), ..Settings::PAPER }).unwrap();
+    let model = fit(&data, &Settings { pruning: rffblr::Pruning::BelowEqualShare(50.0), ..Settings::PAPER }).unwrap();
     assert_eq!(model.active_features(), 0);
     let p = model.predict(data.inputs()).unwrap();
     for c in 0..5 {

@@ -83,7 +83,8 @@ fn signed(change: impl Fn(&mut Value)) -> Result<Model, String> {
 #[test]
 fn inconsistent_files_are_refused() {
     assert!(signed(|_| {}).is_ok());
-    let changes: Vec<(&str, Box<dyn Fn(&mut Value)>)> = vec![
+    type Change = Box<dyn Fn(&mut Value)>;
+    let changes: Vec<(&str, Change)> = vec![
         ("newer", Box::new(|v| v["format_version"] = json!(2))),
         ("format_version", Box::new(|v| v["format_version"] = json!(0))),
         ("format_version", Box::new(|v| v["format_version"] = json!("1"))),

@@ -425,7 +425,7 @@ fn a_model_without_features_predicts_the_mean() {
     let tables = case.tables();
     let mut state = tables.state();
     state.sweep();
-    let all = prune::survivors(crate::vb::Pruning::BelowShare(1e9), &state.problem, &state.design, &state.q);
+    let all = prune::survivors(crate::vb::Pruning::BelowEqualShare(1e9), &state.problem, &state.design, &state.q);
     assert_eq!(all, Some(vec![]));
     state.design.keep(&[]);
     state.q.keep(&[]);

@@ -1,0 +1,45 @@
+//! The command `rffblr`: a thin layer over the library. One file per subcommand; this one only dispatches.
+//!
+//! Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong.
+
+mod demo;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "rffblr", version, about, arg_required_else_help = true)]
+#[command(after_help = "Examples:\n  rffblr demo             fit a cohort with known truth and see how well it does")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Threads to use; the result is the same for any number [default: all cores]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Draw a cohort with known truth, fit it and show how well that went
+    Demo(demo::Arguments),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    if let Some(threads) = cli.threads
+        && let Err(problem) = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()
+    {
+        eprintln!("error: cannot start {threads} threads: {problem}");
+        return ExitCode::FAILURE;
+    }
+    let outcome = match cli.command {
+        Command::Demo(arguments) => demo::run(&arguments),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            eprintln!("error: {problem:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Recognises the delimiter of a text file, and explains a wrong one.
+
+use super::TableError;
+use super::scan::{Cells, Layout, Scan};
+use super::source::HEAD;
+
+/// Delimiters that are recognised, the likeliest first.
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// Rows that decide on the delimiter.
+const FIRST_ROWS: usize = 20;
+
+/// Number of cells in the first rows of a file's head, and whether its quotes make sense.
+fn row_lengths(head: &[u8], delimiter: u8) -> (Vec<usize>, bool) {
+    let mut cells = Cells { bytes: head.to_vec(), ..Cells::default() };
+    let line_end = if head.contains(&b'\n') { b'\n' } else { b'\r' };
+    let layout = Layout { delimiter, line_end };
+    let mut lengths = Vec::new();
+    let mut at = 0;
+    while lengths.len() < FIRST_ROWS {
+        cells.spans.clear();
+        match cells.scan_row(at, true, layout) {
+            Scan::Row(next) => at = next,
+            Scan::StrayText(_) => return (lengths, false),
+            Scan::Cut | Scan::TooManyCells => break,
+        }
+        if !cells.is_blank(&cells.spans) {
+            lengths.push(cells.spans.len());
+        }
+    }
+    // The last row may be cut off by the end of the head.
+    if head.len() >= HEAD && lengths.len() > 1 && lengths.len() < FIRST_ROWS {
+        lengths.pop();
+    }
+    (lengths, true)
+}
+
+/// The delimiter with which the first rows agree with the header, and of those the one with most columns.
+pub(super) fn recognise_delimiter(head: &[u8]) -> u8 {
+    let mut best = ((false, 1), DELIMITERS[0]);
+    for delimiter in DELIMITERS {
+        let (lengths, sound) = row_lengths(head, delimiter);
+        let columns = lengths.first().copied().unwrap_or(1);
+        let agree = sound && lengths.iter().all(|&length| length == columns);
+        if columns > 1 && (agree, columns) > best.0 {
+            best = ((agree, columns), delimiter);
+        }
+    }
+    best.1
+}
+
+/// Explains a file that fell into one column although another delimiter splits its lines.
+pub(super) fn suspect_delimiter(file: &str, head: &[u8], used: u8) -> Option<TableError> {
+    if row_lengths(head, used).0.first() != Some(&1) {
+        return None;
+    }
+    let mut quoted = false;
+    let mut lines: Vec<(u64, [usize; 4])> = Vec::new();
+    let mut counts = [0; 4];
+    let mut line = 1;
+    let mut blank = true;
+    for &byte in head.iter().chain(b"\n") {
+        if byte == b'"' {
+            quoted = !quoted;
+        }
+        blank &= byte.is_ascii_whitespace();
+        if byte == b'\n' {
+            if !quoted && !blank {
+                lines.push((line, counts));
+                (counts, blank) = ([0; 4], true);
+            }
+            line += 1;
+        } else if !quoted && let Some(which) = DELIMITERS.iter().position(|&d| d == byte) {
+            counts[which] += 1;
+        }
+        if lines.len() == FIRST_ROWS {
+            break;
+        }
+    }
+    for (which, &other) in DELIMITERS.iter().enumerate() {
+        let in_line = |index: usize| lines.get(index).map_or(0, |(_, counts)| counts[which]);
+        let splits_all = in_line(0) > 0 && in_line(0) == in_line(1);
+        // Reversed, because the last of equals is taken.
+        let most = lines.iter().rev().max_by_key(|(_, counts)| counts[which]);
+        if let Some((line, counts)) = most
+            && other != used
+            && (splits_all || counts[which] > 1)
+        {
+            return Some(TableError::Delimiter {
+                file: file.to_owned(),
+                line: *line,
+                used: delimiter_name(used),
+                other: delimiter_name(other),
+                count: counts[which],
+            });
+        }
+    }
+    blank_separated(file, head, used)
+}
+
+/// Lines of numbers with blanks between them, under a header with as many words.
+fn blank_separated(file: &str, head: &[u8], used: u8) -> Option<TableError> {
+    let text = String::from_utf8_lossy(head);
+    let mut lines = (1..).zip(text.lines());
+    let mut next_words = || {
+        let (line, text) = lines.find(|(_, text)| !text.trim().is_empty())?;
+        Some((line, text.split_whitespace().collect::<Vec<_>>()))
+    };
+    let (_, names) = next_words()?;
+    let (line, cells) = next_words()?;
+    let numbers = cells.iter().all(|cell| cell.parse::<f64>().is_ok());
+    if used == b' ' || cells.len() < 2 || cells.len() != names.len() || !numbers {
+        return None;
+    }
+    Some(TableError::Delimiter {
+        file: file.to_owned(),
+        line,
+        used: delimiter_name(used),
+        other: delimiter_name(b' '),
+        count: cells.len() - 1,
+    })
+}
+
+fn delimiter_name(delimiter: u8) -> &'static str {
+    match delimiter {
+        b',' => "','",
+        b';' => "';'",
+        b'\t' => "the tab",
+        b'|' => "'|'",
+        b' ' => "the blank",
+        _ => "the given byte",
+    }
+}

@@ -1,0 +1,9 @@
+//! Tables in and out: every format, every error.
+
+mod arff;
+mod common;
+mod csv;
+mod csv_errors;
+mod parquet;
+mod robust;
+mod write;
