@@ -299,11 +299,11 @@ impl Encoder {
     /// What a model file must hold for the encoder to fit the model it is stored with.
     pub(crate) fn check(&self, input_names: &[String], target_names: &[String]) -> Result<(), String> {
         if self.encoded_names() != input_names || self.roles.targets != target_names {
-            return Err("`encoder` names other inputs or targets than the model".into());
+            return Err("the encoder names other inputs or targets than the model".into());
         }
         match self.inputs.iter().find(|i| matches!(i.encoding, Encoding::Numeric { median, .. } if !median.is_finite()))
         {
-            Some(input) => Err(format!("`encoder`: the median of {} is not finite", excerpt(&input.name))),
+            Some(input) => Err(format!("the encoder's median of {} is not finite", excerpt(&input.name))),
             None => Ok(()),
         }
     }
