@@ -3,13 +3,24 @@
 //! Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong.
 
 mod demo;
+mod fit;
+mod inspect;
+mod output;
+mod predict;
+mod settings;
+mod training;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 #[derive(Parser)]
 #[command(name = "rffblr", version, about, arg_required_else_help = true)]
-#[command(after_help = "Examples:\n  rffblr demo             fit a cohort with known truth and see how well it does")]
+#[command(before_help = "\
+Examples:
+  rffblr demo                                  fit a cohort with known truth and see how well it does
+  rffblr fit data.csv --targets a,b            learn a model from a table
+  rffblr predict data.model.json new.csv       predict with it
+  rffblr inspect data.model.json               see what it is")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -22,6 +33,14 @@ struct Cli {
 enum Command {
     /// Draw a cohort with known truth, fit it and show how well that went
     Demo(demo::Arguments),
+    /// Learn a model from a table and write it to a file
+    Fit(fit::Arguments),
+    /// Predict the targets of a table with a model
+    Predict(predict::Arguments),
+    /// Show what a model is: settings, origin, inputs, noise and waves
+    Inspect(inspect::Arguments),
+    /// Prove that a model file still computes what it stored
+    Verify(inspect::VerifyArguments),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +53,10 @@ fn main() -> ExitCode {
     }
     let outcome = match cli.command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Fit(arguments) => fit::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Verify(arguments) => inspect::verify(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
