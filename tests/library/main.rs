@@ -2,6 +2,7 @@
 
 mod determinism;
 mod edge_cases;
+mod encode;
 mod file;
 mod fit;
 mod prediction;
