@@ -277,9 +277,14 @@ fn links_are_slopes_in_the_units_of_the_data() {
     let mean = model.predict_mean(probe.as_ref()).unwrap();
     let links = model.links();
     assert_eq!(links.len(), 3);
+    let draws = model.sample(probe.as_ref(), 4000, 1).unwrap();
     for link in &links {
         for c in 0..2 {
             crate::assert_close("slope", link.slope[c], mean[(link.input + 1, c)] - mean[(0, c)], 1e-12);
+            // The deviation of 4000 draws is off by 1 % or so.
+            let square = |draw: &Mat<f64>| (draw[(link.input + 1, c)] - draw[(0, c)] - link.slope[c]).powi(2);
+            let std = (draws.iter().map(square).sum::<f64>() / draws.len() as f64).sqrt();
+            assert!((std / link.slope_std[c] - 1.0).abs() < 0.05, "{std} and {}", link.slope_std[c]);
         }
     }
 }
