@@ -178,6 +178,10 @@ pub(crate) struct Spectral {
 impl Spectral {
     pub(crate) fn new(s: Mat<f64>) -> Option<Self> {
         let n = s.nrows();
+        // faer counts down from n − 1; a model whose features were all dropped gets here with none.
+        if n == 0 {
+            return Some(Spectral { values: Vec::new(), vectors: Mat::zeros(0, 0) });
+        }
         // Sequential: faer's parallel tridiagonalisation has other bits for other numbers of threads.
         let par = Par::Seq;
         let mut values = faer::Col::zeros(n);

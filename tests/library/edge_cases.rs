@@ -1,9 +1,9 @@
 //! Data that break careless programs. Each works or gives a clear error; nothing panics.
 
-use crate::{normal, smooth};
+use crate::{assert_close, normal, smooth, with_gaps};
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
-use rffblr::{FeatureCount, Settings, TargetScale, fit};
+use rffblr::{FeatureCount, Model, Noise, Pruning, Settings, TargetScale, fit};
 
 fn both() -> [Settings; 3] {
     let quick = |s: Settings| Settings { max_iterations: 40, ..s };
@@ -138,4 +138,29 @@ fn shapes_and_weights_are_checked() {
     let model = fit(&data, &Settings::DEFAULT).unwrap();
     assert!(model.predict(normal(2, 4, 1).as_ref()).unwrap_err().to_string().contains("4 columns, expected 3"));
     assert_eq!(model.predict(normal(0, 3, 1).as_ref()).unwrap().mean.nrows(), 0);
+}
+
+#[test]
+fn a_model_that_drops_every_feature_predicts_the_mean() {
+    let data = smooth(30, 2, 2, 95);
+    for noise in [Noise::Shared, Noise::PerTask] {
+        // No feature can add a thousand times the variance of the targets.
+        let settings = Settings { pruning: Pruning::BelowEqualShare(1e6), noise, ..Settings::PAPER };
+        for data in [data.clone(), with_gaps(&data, 5)] {
+            let model = fit(&data, &settings).unwrap();
+            assert_eq!(model.active_features(), 0);
+            let prediction = model.predict(normal(4, 2, 96).as_ref()).unwrap();
+            for c in 0..2 {
+                let seen: Vec<f64> = data.targets().col(c).iter().copied().filter(|y| !y.is_nan()).collect();
+                let mean = seen.iter().sum::<f64>() / seen.len() as f64;
+                for row in 0..4 {
+                    assert_close("mean", prediction.mean[(row, c)], mean, 1e-6);
+                    assert!(prediction.std[(row, c)] > 0.0);
+                }
+            }
+            assert!(model.leave_one_out(&data).unwrap().std.col(0).iter().all(|s| s.is_finite()));
+            let again = Model::from_json(&model.to_json().unwrap()).unwrap();
+            assert!(again.sinusoids().is_empty() && again.links().is_empty());
+        }
+    }
 }
