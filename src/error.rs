@@ -82,6 +82,9 @@ pub enum Error {
         /// What is wrong and what would be right.
         problem: String,
     },
+    /// Predictions could not be scored.
+    #[error(transparent)]
+    Metrics(#[from] crate::metrics::MetricsError),
     /// A file could not be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io {

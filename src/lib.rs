@@ -44,6 +44,7 @@ pub mod baselines;
 pub mod catalogue;
 pub mod data;
 mod error;
+pub mod evaluate;
 pub mod fourier;
 pub mod linalg;
 pub mod method;

@@ -1,6 +1,7 @@
 //! The command as its users type it: the real binary in a folder of its own.
 
 mod data;
+mod evaluate;
 #[path = "../fetch/server.rs"]
 mod server;
 mod shell;

@@ -4,8 +4,10 @@
 
 mod data;
 mod demo;
+mod evaluate;
 mod output;
 mod shell;
+mod training;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -18,6 +20,8 @@ const VERSION: &str = env!("RFFBLR_VERSION");
 #[command(before_help = "\
 Examples:
   rffblr demo             fit a cohort with known truth and see how well it does
+  rffblr evaluate cohort.csv --targets a,b
+                          how well it predicts rows it has not seen
   rffblr data list        data sets known by name")]
 struct Cli {
     #[command(subcommand)]
@@ -31,6 +35,8 @@ struct Cli {
 enum Command {
     /// Draw a cohort with known truth, fit it and show how well that went
     Demo(demo::Arguments),
+    /// Cross-validate one or several methods
+    Evaluate(evaluate::Arguments),
     /// List, find and download the data sets known by name
     Data(data::Arguments),
     /// Print completions for a shell
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
     }
     let outcome = match cli.command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Data(arguments) => data::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),

@@ -50,11 +50,38 @@ pub fn expect_free(path: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
+/// An error if the file could not be written later: before hours of work, not after.
+pub fn expect_writable(path: &Path, force: bool) -> Result<()> {
+    if is_device(path) {
+        return Ok(());
+    }
+    expect_free(path, force)?;
+    if path.is_dir() {
+        bail!("{} is a folder; name a file in it", path.display());
+    }
+    // A file without a name: it leaves no trace however this ends.
+    tempfile::tempfile_in(folder_of(path)).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(())
+}
+
+/// Whether this is a terminal, a pipe or the like: something that is written to, not replaced.
+fn is_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Writes a file, whole or not at all; an existing one is replaced only by force.
 pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    expect_free(path, force)?;
     let cannot = || format!("cannot write {}", path.display());
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if is_device(path) {
+        let mut device = std::fs::OpenOptions::new().write(true).open(path).with_context(cannot)?;
+        return write(&mut device).and_then(|()| Ok(device.flush()?)).with_context(cannot);
+    }
+    expect_free(path, force)?;
+    let folder = folder_of(path);
     let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
     write(&mut file).with_context(cannot)?;
     file.as_file().sync_all().with_context(cannot)?;
@@ -62,5 +89,15 @@ pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Resu
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => expect_free(path, force),
         Err(error) => Err(error.error).with_context(cannot),
+    }
+}
+
+/// A name as it can be typed in a shell.
+pub fn shell_word(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:@".contains(c);
+    if !name.is_empty() && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', r"'\''"))
     }
 }

@@ -1,0 +1,94 @@
+//! The flags that say what to learn from, shared by every command that learns.
+
+use crate::{Cli, output};
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use rffblr::catalogue;
+use rffblr::data::{Dataset, Encoder, MissingInputs, RoleChoice, Roles, split_names};
+use rffblr::table::{self, Table};
+use std::path::PathBuf;
+
+/// A table and the parts its columns play.
+#[derive(clap::Args)]
+pub struct TableArguments {
+    /// Table to learn from: CSV, TSV, ARFF or Parquet; - for standard input; or a name of `rffblr data list`
+    pub data: PathBuf,
+    /// Columns to predict: a,b,c or last:3; put a name that contains a comma in double quotes [needed, except with a
+    /// name of `rffblr data list`, whose targets are known]
+    #[arg(long, value_name = "NAMES")]
+    targets: Vec<String>,
+    /// Columns to leave out
+    #[arg(long, value_name = "NAMES")]
+    ignore: Vec<String>,
+    /// Column of row weights; weight 2 means the row counts twice
+    #[arg(long, value_name = "NAME")]
+    weight: Option<String>,
+    /// Columns to read as text, one level per distinct value, although they hold numbers
+    #[arg(long, value_name = "NAMES")]
+    text: Vec<String>,
+    /// Missing inputs: take the training median and mark them, or refuse them
+    #[arg(long, value_name = "HOW", default_value = "impute", value_parser = missing_inputs())]
+    missing: MissingInputs,
+}
+
+fn missing_inputs() -> impl TypedValueParser<Value = MissingInputs> {
+    PossibleValuesParser::new(["impute", "error"]).map(|choice| match choice.as_str() {
+        "error" => MissingInputs::Error,
+        _ => MissingInputs::Impute,
+    })
+}
+
+/// A table as it was read, its roles, and the rows that tell something about a target.
+pub struct Training {
+    pub table: Table,
+    pub roles: Roles,
+    pub rows: Vec<usize>,
+    pub missing: MissingInputs,
+    /// What the user should know about the rows.
+    pub notes: Vec<String>,
+}
+
+impl TableArguments {
+    /// Reads the table and settles who plays which part.
+    pub fn read(&self) -> Result<Training> {
+        let (path, targets) = self.source()?;
+        let choice = RoleChoice::parse(&targets, &self.ignore, self.weight.as_deref())?;
+        let mut options = choice.read_options();
+        options.text_columns = split_names(&self.text)?;
+        let table = table::read(&path, &options)?;
+        let roles = choice.resolve(&table)?;
+        let (rows, notes) = roles.observed_rows(&table)?;
+        Ok(Training { table, roles, rows, missing: self.missing, notes })
+    }
+
+    /// The file to read and the targets: those of the catalogue unless others are asked for.
+    fn source(&self) -> Result<(PathBuf, Vec<String>)> {
+        let name = self.data.to_string_lossy();
+        let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric());
+        if is_name && !self.data.exists() {
+            let set = catalogue::find(&name).with_context(|| format!("there is no file {name}"))?;
+            let known = vec![format!("last:{}", set.tasks)];
+            let targets = if self.targets.is_empty() { known } else { self.targets.clone() };
+            return Ok((catalogue::locate(set.name, None)?, targets));
+        }
+        if self.targets.is_empty() {
+            let missing = "--targets is needed: the columns to predict, such as a,b,c or last:3";
+            Cli::command().error(ErrorKind::MissingRequiredArgument, missing).exit();
+        }
+        Ok((self.data.clone(), self.targets.clone()))
+    }
+}
+
+impl Training {
+    /// Encoder and numbers of all rows, with the notes told on standard error unless `quiet`.
+    pub fn encode(&self, quiet: bool) -> Result<(Encoder, Dataset)> {
+        let (encoder, notes) = Encoder::learn(&self.table, &self.rows, &self.roles, self.missing)?;
+        let (data, _) = encoder.dataset(&self.table, &self.rows)?;
+        if !quiet {
+            self.notes.iter().chain(&notes).for_each(|note| output::note(note));
+        }
+        Ok((encoder, data))
+    }
+}
