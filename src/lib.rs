@@ -55,7 +55,9 @@ pub mod table;
 mod vb;
 
 pub use error::{Error, Result};
-pub use model::{FORMAT, FORMAT_VERSION, KernelView, Model, Prediction, Sinusoid, Verification, fit, fit_observed};
+pub use model::{
+    FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit, fit_observed,
+};
 pub use vb::{
     Bandwidth, Bound, FeatureCount, Gamma, GammaPrior, Iteration, Noise, Observer, Precision, Pruning, Relevance,
     Settings, Stop, TargetScale,

@@ -133,6 +133,20 @@ impl Encoder {
         Ok((encoder, notes))
     }
 
+    /// For a model that was fitted to numbers: every input is a number and none may be missing.
+    pub fn of_numbers(input_names: &[String], target_names: &[String]) -> Encoder {
+        let number = |name: &String| RawInput {
+            name: name.clone(),
+            encoding: Encoding::Numeric { median: 0.0, indicator: false },
+        };
+        Encoder {
+            roles: Roles { targets: target_names.to_vec(), ..Roles::default() },
+            missing: MissingInputs::Error,
+            inputs: input_names.iter().map(number).collect(),
+            constant: Vec::new(),
+        }
+    }
+
     /// Two raw columns must not become columns of the same name.
     fn check_names(&self) -> Result<(), EncodeError> {
         let mut owner: HashMap<String, &str> = HashMap::new();

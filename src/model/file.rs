@@ -22,6 +22,9 @@ pub const FORMAT: &str = "rffblr-model";
 /// The version this program writes; it reads every version up to this one.
 pub const FORMAT_VERSION: u64 = 1;
 
+/// What the `writer` field says.
+pub(super) const WRITER: &str = concat!("rffblr ", env!("CARGO_PKG_VERSION"));
+
 /// Probe rows kept in a file.
 const PROBES: usize = 5;
 /// Largest accepted difference between stored and recomputed probes, in units of the predictive deviation. Machines
@@ -228,7 +231,7 @@ impl Model {
         Stored {
             format: FORMAT.into(),
             format_version: FORMAT_VERSION,
-            writer: concat!("rffblr ", env!("CARGO_PKG_VERSION")).into(),
+            writer: WRITER.into(),
             settings: self.settings.clone(),
             inputs: columns(&self.input_names, &self.input_scale),
             targets: columns(&self.target_names, &self.target_scale),
@@ -393,6 +396,7 @@ impl TryFrom<Stored> for Model {
             drawn: features.drawn,
             fingerprint: stored.training.sha256,
             encoder: stored.encoder,
+            writer: stored.writer,
         })
     }
 }

@@ -5,7 +5,7 @@ mod posterior;
 mod views;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
-pub use views::{KernelView, Sinusoid};
+pub use views::{KernelView, Link, Sinusoid};
 
 use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
@@ -39,6 +39,7 @@ pub struct Model {
     drawn: usize,
     fingerprint: String,
     encoder: Option<Encoder>,
+    writer: String,
 }
 
 /// Means and standard deviations for some rows (N×C each), on the original scale of each target.
@@ -119,6 +120,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         drawn,
         fingerprint: data.fingerprint(),
         encoder: None,
+        writer: file::WRITER.into(),
     })
 }
 
@@ -305,6 +307,21 @@ impl Model {
     /// SHA-256 of the training data.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// The program that wrote the file the model was loaded from, or this one.
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
+    /// What each input is divided by before the fit: its standard deviation.
+    pub fn input_scale(&self) -> &[f64] {
+        &self.input_scale.scale
+    }
+
+    /// What each task is divided by before the fit: its standard deviation, or one.
+    pub fn target_scale(&self) -> &[f64] {
+        &self.target_scale.scale
     }
 
     /// Standard deviation of the noise of each task, on its original scale.

@@ -24,6 +24,17 @@ pub struct Sinusoid {
     pub precision: f64,
 }
 
+/// An input that enters the function directly, in the units of the data: its share of target c is `slope[c] · x`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Link {
+    /// Position among the inputs.
+    pub input: usize,
+    /// Posterior mean for each task, in units of the target per unit of the input.
+    pub slope: Vec<f64>,
+    /// Posterior standard deviation for each task.
+    pub slope_std: Vec<f64>,
+}
+
 /// The same function as a kernel machine: f_c(x) ≈ Σ_n β_nc κ(x_n, x) + links + bias.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelView {
@@ -61,6 +72,29 @@ impl Model {
                 }
             })
             .collect()
+    }
+
+    /// Every direct link.
+    pub fn links(&self) -> Vec<Link> {
+        let deviations = self.weight_deviations();
+        let tasks = 0..self.target_names().len();
+        let factor = self.basis.link_factor();
+        let link = |(i, &input): (usize, &usize)| {
+            let row = self.basis.cosines() + i;
+            let unit = |c: usize| factor * self.target_scale.scale[c] / self.input_scale.scale[input];
+            Link {
+                input,
+                slope: tasks.clone().map(|c| unit(c) * self.posterior.mean[(row, c)]).collect(),
+                slope_std: tasks.clone().map(|c| unit(c) * deviations[(row, c)]).collect(),
+            }
+        };
+        self.basis.links.iter().enumerate().map(link).collect()
+    }
+
+    /// Distance along each input, in its own unit, at which the scaled difference of the kernel is one: √(2γr)·Δx = 1.
+    /// Infinite if the input plays no part in the kernel.
+    pub fn kernel_lengths(&self) -> Vec<f64> {
+        (0..self.basis.inputs()).map(|d| self.input_scale.scale[d] / self.scales.factor(d)).collect()
     }
 
     /// Posterior standard deviation of every weight and bias, standardised scale.

@@ -1,14 +1,14 @@
 //! Version, help, completions and manual pages.
 
-use crate::{fail, folder, names, rffblr, succeed, text};
+use crate::common::{Folder, Ran};
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
 #[test]
 fn the_version_names_the_package_version() {
-    let folder = folder();
-    let version = succeed(folder.path(), &["--version"]);
+    let folder = Folder::new();
+    let version = folder.done(&["--version"]).out;
     assert!(version.starts_with(concat!("rffblr ", env!("CARGO_PKG_VERSION"))), "{version}");
     // With a commit behind it, or nothing.
     let rest = version.trim_end().strip_prefix(concat!("rffblr ", env!("CARGO_PKG_VERSION"))).unwrap();
@@ -18,23 +18,39 @@ fn the_version_names_the_package_version() {
 
 #[test]
 fn long_help_of_every_command_leads_with_examples() {
-    let folder = folder();
+    let folder = Folder::new();
     for command in COMMANDS {
         let mut arguments: Vec<&str> = command.split(' ').filter(|word| !word.is_empty()).collect();
         arguments.push("--help");
-        let help = succeed(folder.path(), &arguments);
-        assert!(help.starts_with("Examples:\n  rffblr "), "{command}: {help}");
+        let help = folder.done(&arguments).out;
+        assert!(
+            help.starts_with("Example") && help.lines().nth(1).unwrap().starts_with("  rffblr "),
+            "{command}: {help}"
+        );
         assert!(help.contains("Usage: rffblr"), "{command}: {help}");
     }
 }
 
 /// Every command, by the words that call it.
-const COMMANDS: [&str; 9] =
-    ["", "demo", "evaluate", "data", "data list", "data path", "data fetch", "completions", "man"];
+const COMMANDS: [&str; 13] = [
+    "",
+    "demo",
+    "fit",
+    "predict",
+    "inspect",
+    "verify",
+    "evaluate",
+    "data",
+    "data list",
+    "data path",
+    "data fetch",
+    "completions",
+    "man",
+];
 
 #[test]
 fn a_wrong_command_line_exits_with_2() {
-    let folder = folder();
+    let folder = Folder::new();
     for (arguments, expected) in [
         (vec!["evalaute"], "'evaluate'"),
         (vec!["data", "list", "--jsn"], "--json"),
@@ -42,32 +58,28 @@ fn a_wrong_command_line_exits_with_2() {
         (vec!["completions", "tcsh"], "tcsh"),
         (vec!["--threads", "0", "demo"], "--threads"),
     ] {
-        let message = fail(folder.path(), &arguments, 2);
-        assert!(message.contains(expected), "{message}");
+        let ran = folder.run(&arguments);
+        assert!(ran.code == 2 && ran.out.is_empty(), "{arguments:?}: {}", ran.err);
+        assert!(ran.err.starts_with("error: ") && ran.err.contains(expected), "{}", ran.err);
     }
-    let nothing = crate::run(folder.path(), &[]);
-    assert_eq!(nothing.status.code(), Some(2));
-    assert!(text(&nothing.stderr).contains("Usage: rffblr"));
+    let nothing = folder.run(&[]);
+    assert!(nothing.code == 2 && nothing.err.contains("Usage: rffblr"), "{}", nothing.err);
 }
 
 #[test]
 fn completions_know_the_commands() {
-    let folder = folder();
+    let folder = Folder::new();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-        let script = succeed(folder.path(), &["completions", shell]);
+        let script = folder.done(&["completions", shell]).out;
         assert!(script.contains("evaluate") && script.contains("fold-file"), "{shell}");
     }
 }
 
 #[test]
 fn a_reader_that_leaves_early_is_no_failure() {
-    let folder = folder();
-    let mut child = rffblr(folder.path())
-        .args(["completions", "zsh"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let folder = Folder::new();
+    let mut child =
+        folder.command(&["completions", "zsh"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // Closed without reading: what is written comes to nothing.
     drop(child.stdout.take());
     let mut message = String::new();
@@ -79,20 +91,19 @@ fn a_reader_that_leaves_early_is_no_failure() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_device_is_reported() {
-    let folder = folder();
+    let folder = Folder::new();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = rffblr(folder.path()).args(["completions", "zsh"]).stdout(full).output().unwrap();
-    let message = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{message}");
-    assert!(message.starts_with("error: cannot write to standard output: No space left"), "{message}");
+    let ran = Ran::from(folder.command(&["completions", "zsh"]).stdout(full).output().unwrap());
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.starts_with("error: cannot write to standard output: No space left"), "{}", ran.err);
 }
 
 #[test]
 fn one_manual_page_for_each_command() {
-    let folder = folder();
-    let pages = folder.path().join("man/man1");
-    let printed = succeed(folder.path(), &["man", "man/man1"]);
-    let found = names(&pages);
+    let folder = Folder::new();
+    let pages = folder.path("man/man1");
+    let printed = folder.done(&["man", "man/man1"]).out;
+    let found = folder.names_in("man/man1");
     assert_eq!(printed.lines().count(), found.len());
     for command in COMMANDS {
         let name = format!("rffblr {command}").trim().replace(' ', "-");
@@ -105,15 +116,15 @@ fn one_manual_page_for_each_command() {
 
 #[test]
 fn manual_pages_are_not_replaced_unasked() {
-    let folder = folder();
-    let page = folder.path().join("rffblr-data.1");
+    let folder = Folder::new();
+    let page = folder.path("rffblr-data.1");
     fs::write(&page, "mine").unwrap();
-    let message = fail(folder.path(), &["man", "."], 1);
+    let message = folder.fails(&["man", "."], &[]).err;
     assert!(message.contains("rffblr-data.1 already exists") && message.contains("--force"), "{message}");
-    assert_eq!(names(folder.path()), ["rffblr-data.1"]);
+    assert_eq!(folder.names(), ["rffblr-data.1"]);
     assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
-    succeed(folder.path(), &["man", ".", "--force"]);
+    folder.done(&["man", ".", "--force"]).out;
     assert!(fs::read_to_string(&page).unwrap().contains(".TH rffblr-data 1"));
-    fs::write(folder.path().join("file"), "").unwrap();
-    assert!(fail(folder.path(), &["man", "file/man1"], 1).contains("cannot make the folder file/man1"));
+    fs::write(folder.path("file"), "").unwrap();
+    assert!(folder.fails(&["man", "file/man1"], &[]).err.contains("cannot make the folder file/man1"));
 }

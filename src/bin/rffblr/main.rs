@@ -5,7 +5,11 @@
 mod data;
 mod demo;
 mod evaluate;
+mod fit;
+mod inspect;
 mod output;
+mod predict;
+mod settings;
 mod shell;
 mod training;
 
@@ -19,10 +23,12 @@ const VERSION: &str = env!("RFFBLR_VERSION");
 #[command(name = "rffblr", version = VERSION, about, arg_required_else_help = true)]
 #[command(before_help = "\
 Examples:
-  rffblr demo             fit a cohort with known truth and see how well it does
-  rffblr evaluate cohort.csv --targets a,b
-                          how well it predicts rows it has not seen
-  rffblr data list        data sets known by name")]
+  rffblr demo                                  fit a cohort with known truth and see how well it does
+  rffblr fit data.csv --targets a,b            learn a model from a table
+  rffblr predict data.model.json new.csv       predict with it
+  rffblr inspect data.model.json               see what it is
+  rffblr evaluate data.csv --targets a,b       cross-validate it beside other methods
+  rffblr data list                             data sets known by name")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -35,6 +41,14 @@ struct Cli {
 enum Command {
     /// Draw a cohort with known truth, fit it and show how well that went
     Demo(demo::Arguments),
+    /// Learn a model from a table and write it to a file
+    Fit(fit::Arguments),
+    /// Predict the targets of a table with a model
+    Predict(predict::Arguments),
+    /// Show what a model is: settings, origin, inputs, noise and waves
+    Inspect(inspect::Arguments),
+    /// Prove that a model file still computes what it stored
+    Verify(inspect::VerifyArguments),
     /// Cross-validate one or several methods
     Evaluate(evaluate::Arguments),
     /// List, find and download the data sets known by name
@@ -55,6 +69,10 @@ fn main() -> ExitCode {
     }
     let outcome = match cli.command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Fit(arguments) => fit::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Verify(arguments) => inspect::verify(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Data(arguments) => data::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),

@@ -93,7 +93,7 @@ fn methods(names: &[String]) -> Result<Vec<&'static dyn Method>> {
 fn tell(training: &Training, folds: &Folds) -> Result<()> {
     training.encode(false)?;
     if folds.never_tested() > 0 {
-        output::note(&format!("{} rows are tested by no fold; they train in all of them", folds.never_tested()));
+        output::note(&format!("rows that no fold tests, so that they train in every fold: {}", folds.never_tested()));
     }
     if folds.test().iter().any(|test| test.len() == 1) {
         output::note("R² of a single test row is 1 if it is predicted exactly, else 0: larger folds say more");

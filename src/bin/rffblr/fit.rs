@@ -1,0 +1,146 @@
+//! `rffblr fit`: from a table to a model file, with a verdict on how far to trust it.
+
+use crate::output;
+use crate::settings::SettingArguments;
+use crate::training::TableArguments;
+use anyhow::Result;
+use indicatif::ProgressBar;
+use rffblr::data::Dataset;
+use rffblr::metrics::{ReferenceMean, Scores, Spread};
+use rffblr::{Iteration, Model, Settings, Stop, fit_observed};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  rffblr fit cohort.csv --targets glucose,pressure --ignore id
+  rffblr fit mulan.arff --targets last:3 --preset paper -o model.json
+  rffblr fit cohort.csv --targets cost --weight visits --config settings.toml --force")]
+pub struct Arguments {
+    #[command(flatten)]
+    table: TableArguments,
+    /// Model file to write, - for standard output [default: DATA with the ending .model.json]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the model file if it exists
+    #[arg(long)]
+    force: bool,
+    /// Say nothing unless it fails
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    settings: SettingArguments,
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let settings = arguments.settings.settings()?;
+    let path = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.table.data));
+    let to_stdout = path.as_os_str() == "-";
+    if !to_stdout {
+        output::expect_writable(&path, arguments.force)?;
+    }
+    let training = arguments.table.read()?;
+    let (encoder, data) = training.encode(arguments.quiet)?;
+
+    let start = Instant::now();
+    let bar = if arguments.quiet { ProgressBar::hidden() } else { sweeps_bar(&settings) };
+    let fitted = fit_observed(&data, &settings, &|sweep| {
+        show(&bar, sweep);
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
+    let model = fitted?.with_encoder(encoder)?;
+    let seconds = start.elapsed().as_secs_f64();
+
+    let text = model.to_json()?;
+    if to_stdout {
+        output::print(&text)?;
+    } else {
+        output::save(&path, arguments.force, |file| Ok(file.write_all(text.as_bytes())?))?;
+    }
+    if !arguments.quiet {
+        let place = if to_stdout { None } else { Some(path.as_path()) };
+        eprintln!("{}", summary(&model, &data, seconds, place)?);
+    }
+    Ok(())
+}
+
+/// `cohort.csv` gives `cohort.model.json` beside it; standard input gives `rffblr.model.json`.
+fn default_output(data: &Path) -> PathBuf {
+    if data.as_os_str() == "-" { "rffblr.model.json".into() } else { data.with_extension("model.json") }
+}
+
+fn sweeps_bar(settings: &Settings) -> ProgressBar {
+    let sweeps = (settings.max_iterations as u64).saturating_mul(settings.restarts as u64);
+    let bar = output::progress(sweeps, "sweep {pos} of at most {len}  {msg}  {elapsed}, at most {eta} left");
+    bar.set_message("drawing features");
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+fn show(bar: &ProgressBar, sweep: &Iteration) {
+    bar.inc(1);
+    if !bar.is_hidden() {
+        let (bound, active, bandwidth) = (sweep.bound.total(), sweep.active, sweep.bandwidth);
+        bar.set_message(format!("bound {bound:.1}  features {active}  bandwidth {bandwidth:.4}"));
+    }
+}
+
+/// What was learned, how well it holds for rows it has not seen, and what to type next.
+fn summary(model: &Model, data: &Dataset, seconds: f64, path: Option<&Path>) -> Result<String> {
+    let left_out = model.leave_one_out(data)?;
+    let spread = Spread { std: left_out.std.as_ref(), level: 0.9 };
+    let scores = Scores::new(data.targets(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let (each, noise) = (&scores.per_task, model.noise_std());
+    let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
+    let row = |(c, name): (usize, &String)| {
+        vec![
+            name.clone(),
+            each.observed[c].to_string(),
+            format!("{:.3}", each.r2[c]),
+            significant(each.rmse[c]),
+            format!("{:.0} %", 100.0 * coverage(c)),
+            significant(noise[c]),
+        ]
+    };
+    let rows = model.target_names().iter().enumerate().map(row).collect();
+    let header = ["each row left out in turn", "rows", "R²", "RMSE", "90 % interval holds", "noise std"];
+    let mut text = format!("\n{}\n", output::table(header, rows));
+    text += &format!(
+        "Mean R² {:.3} over {} targets, {} rows, {} inputs. Kept {} of {} features. {} after {} sweeps, {seconds:.1} s.\n",
+        scores.task_r2,
+        model.target_names().len(),
+        data.rows(),
+        model.input_names().len(),
+        model.active_features(),
+        model.drawn_features() + if model.settings().links { model.input_names().len() } else { 0 },
+        match model.stop() {
+            Stop::Converged => "Converged",
+            Stop::MaxIterations => "Stopped at the limit",
+            Stop::Requested => "Stopped on request",
+        },
+        model.trace().len(),
+    );
+    if let Some(path) = path {
+        let path = output::shell_word(&path.display().to_string());
+        text += &format!(
+            "\nWrote {path}. Next:\n  rffblr predict {path} NEW.csv -o predictions.csv\n  rffblr inspect {path}"
+        );
+    }
+    Ok(text)
+}
+
+/// Four significant digits.
+pub fn significant(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || !size.is_finite() {
+        return value.to_string();
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let decimals = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{value:.decimals$}")
+}

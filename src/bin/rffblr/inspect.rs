@@ -1,0 +1,197 @@
+//! `rffblr inspect` shows what a model is; `rffblr verify` proves that its file still computes what it stored.
+
+use crate::fit::significant;
+use crate::output;
+use crate::settings::spelled;
+use anyhow::{Result, bail};
+use rffblr::data::{Encoding, MissingInputs};
+use rffblr::{Model, Sinusoid, Stop};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Cosines and inputs shown in the tables; the JSON has all.
+const SHOWN: usize = 10;
+/// Inputs named for one cosine.
+const NAMED: usize = 3;
+
+#[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  rffblr inspect model.json
+  rffblr inspect model.json --json > model-facts.json")]
+pub struct Arguments {
+    /// Model file written by fit
+    model: PathBuf,
+    /// Everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+#[command(before_help = "Example:\n  rffblr verify model.json")]
+pub struct VerifyArguments {
+    /// Model file written by fit
+    model: PathBuf,
+}
+
+pub fn verify(arguments: &VerifyArguments) -> Result<()> {
+    let found = Model::verify(&arguments.model)?;
+    let (file, cells) = (arguments.model.display(), found.cells);
+    let difference = format!("largest difference {:.1e} predictive standard deviations", found.largest_difference);
+    if !found.holds() {
+        bail!(
+            "{file} does not compute what it stored: {difference} in {cells} probe predictions; do not use it with this \
+             program"
+        );
+    }
+    output::print(&format!("{file} computes what it stored: {difference} in {cells} probe predictions\n"))
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let model = Model::load(&arguments.model)?;
+    if arguments.json {
+        return output::print(&format!("{:#}\n", facts(&model)));
+    }
+    output::print(&words(&model))
+}
+
+fn stop_reason(model: &Model) -> &'static str {
+    match model.stop() {
+        Stop::Converged => "converged",
+        Stop::MaxIterations => "stopped at the limit",
+        Stop::Requested => "stopped on request",
+    }
+}
+
+/// Everything, for programs. Names of fields do not change; new ones may come.
+fn facts(model: &Model) -> Value {
+    let noise = model.noise_std();
+    let (scale, length) = (model.relevance(), model.kernel_lengths());
+    let target = |(c, name): (usize, &String)| json!({ "name": name, "noise_std": noise[c] });
+    let input = |(d, name): (usize, &String)| {
+        let (scale, length) = (scale[d], length[d]);
+        json!({ "name": name, "scale": scale, "kernel_length": length })
+    };
+    json!({
+        "writer": model.writer(),
+        "training": {
+            "rows": model.training_rows(),
+            "sha256": model.fingerprint(),
+            "stop": model.stop(),
+            "sweeps": model.trace().len(),
+            "bound": model.bound(),
+        },
+        "settings": model.settings(),
+        "bandwidth": model.bandwidth(),
+        "drawn_features": model.drawn_features(),
+        "active_features": model.active_features(),
+        "targets": model.target_names().iter().enumerate().map(target).collect::<Vec<_>>(),
+        "inputs": model.input_names().iter().enumerate().map(input).collect::<Vec<_>>(),
+        "encoder": model.encoder(),
+        "links": model.links(),
+        "sinusoids": model.sinusoids(),
+    })
+}
+
+/// The same in words and tables, shortened.
+fn words(model: &Model) -> String {
+    let (targets, inputs) = (model.target_names(), model.input_names());
+    let (sinusoids, links) = (model.sinusoids(), model.links());
+    let mut text = format!(
+        "A model of {} from {}: the sum of {} cosines{} and a constant.\n",
+        count(targets.len(), "target"),
+        count(inputs.len(), "input"),
+        sinusoids.len(),
+        if links.is_empty() { String::new() } else { format!(", {}", count(links.len(), "straight line")) },
+    );
+    text += &format!(
+        "Written by {}, learned from {} rows (SHA-256 {}…), {} after {} sweeps, bound {:.1} nats.\n",
+        model.writer(),
+        model.training_rows(),
+        model.fingerprint().chars().take(12).collect::<String>(),
+        stop_reason(model),
+        model.trace().len(),
+        model.bound(),
+    );
+    let noise = model.noise_std();
+    let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();
+    text += &section("Noise", output::table(["target", "noise std"], rows));
+    text += &section("Inputs", inputs_table(model));
+    text += &format!(
+        "Kernel view: {} with bandwidth {}; scale says how fast the function may change along an input, not how much \
+         the input matters.\n",
+        spelled(model.settings())[1].1,
+        significant(model.bandwidth()),
+    );
+    if let Some(table) = sinusoid_table(model, sinusoids) {
+        text += &section("Cosines with the largest weights", table);
+    }
+    if !links.is_empty() {
+        let row = |link: &rffblr::Link| {
+            let slopes = link.slope.iter().zip(&link.slope_std);
+            let cells = slopes.map(|(mean, std)| format!("{} ± {}", significant(*mean), significant(*std)));
+            [inputs[link.input].clone()].into_iter().chain(cells).collect()
+        };
+        let header = [String::from("slope per unit of")].into_iter().chain(targets.iter().cloned());
+        text += &section("Straight lines", output::table(header, links.iter().map(row).collect()));
+    }
+    let rows = spelled(model.settings()).into_iter().map(|(name, value)| vec![name.to_string(), value]).collect();
+    text + &section("Settings", output::table(["setting", "value"], rows))
+}
+
+fn section(title: &str, table: comfy_table::Table) -> String {
+    format!("\n{title}\n{table}\n")
+}
+
+fn count(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}
+
+/// The encoded inputs by falling scale, and what raw column each comes from.
+fn inputs_table(model: &Model) -> comfy_table::Table {
+    let (scale, length) = (model.relevance(), model.kernel_lengths());
+    let made_of = |d: usize| {
+        let Some(encoder) = model.encoder() else { return String::new() };
+        let origin = encoder.origins().get(d).and_then(|&raw| encoder.raw_inputs().get(raw));
+        match origin.map(|raw| (&raw.encoding, raw.name == model.input_names()[d])) {
+            Some((Encoding::Numeric { median, indicator: true }, true)) => {
+                format!("number, missing as {}", significant(*median))
+            }
+            Some((Encoding::Numeric { .. }, true)) if encoder.missing_inputs() == MissingInputs::Error => {
+                "number, never missing".into()
+            }
+            Some((Encoding::Numeric { .. }, true)) => "number".into(),
+            Some((Encoding::Categorical { indicator: true, .. }, _)) if model.input_names()[d].ends_with('?') => {
+                "1 where missing".into()
+            }
+            Some((Encoding::Categorical { .. }, _)) => "1 for this level".into(),
+            Some((Encoding::Numeric { .. } | Encoding::Presence, _)) => "1 where missing".into(),
+            None => String::new(),
+        }
+    };
+    let mut order: Vec<usize> = (0..scale.len()).collect();
+    order.sort_by(|&a, &b| scale[b].total_cmp(&scale[a]));
+    let row =
+        |&d: &usize| vec![model.input_names()[d].clone(), significant(scale[d]), significant(length[d]), made_of(d)];
+    output::table(["input", "scale", "kernel length (its unit)", "encoding"], order.iter().map(row).collect())
+}
+
+/// The cosines that move the targets most, each with the inputs along which it turns fastest.
+fn sinusoid_table(model: &Model, sinusoids: Vec<Sinusoid>) -> Option<comfy_table::Table> {
+    let weight =
+        |s: &Sinusoid| -> f64 { s.weight.iter().zip(model.target_scale()).map(|(w, t)| (w / t).powi(2)).sum() };
+    let mut ranked: Vec<(f64, Sinusoid)> = sinusoids.into_iter().map(|s| (weight(&s), s)).collect();
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let row = |(_, s): &(f64, Sinusoid)| {
+        // Turns over one standard deviation: comparable between inputs of different units.
+        let turns = |d: usize| s.frequency[d].abs() * model.input_scale()[d];
+        let mut inputs: Vec<usize> = (0..s.frequency.len()).filter(|&d| s.frequency[d] != 0.0).collect();
+        inputs.sort_by(|&a, &b| turns(b).total_cmp(&turns(a)));
+        let wave = |&d: &usize| format!("{} {}", model.input_names()[d], significant(s.wavelength[d]));
+        let waves = inputs.iter().take(NAMED).map(wave).collect::<Vec<_>>().join(", ");
+        [waves].into_iter().chain(s.weight.iter().map(|w| significant(*w))).collect()
+    };
+    let rows: Vec<Vec<String>> = ranked.iter().take(SHOWN).map(row).collect();
+    let header = [String::from("shortest waves along")].into_iter().chain(model.target_names().iter().cloned());
+    (!rows.is_empty()).then(|| output::table(header, rows))
+}

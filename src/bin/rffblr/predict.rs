@@ -1,0 +1,146 @@
+//! `rffblr predict`: a model and a table in, predictions with their uncertainty out.
+
+use crate::fit::significant;
+use crate::output;
+use anyhow::{Context, Result, bail};
+use rffblr::data::Encoder;
+use rffblr::linalg::Mat;
+use rffblr::metrics::{ReferenceMean, Scores, Spread};
+use rffblr::table::{self, Column, Table, Values, write_csv, write_parquet};
+use rffblr::{Model, Prediction};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  rffblr predict model.json new.csv                       CSV on standard output
+  rffblr predict model.json new.csv -o predictions.csv    or .parquet
+  rffblr predict model.json - --interval 0.5 < new.csv")]
+pub struct Arguments {
+    /// Model file written by fit
+    model: PathBuf,
+    /// Table with the inputs of the model: CSV, TSV, ARFF or Parquet; - for standard input
+    data: PathBuf,
+    /// File to write, ending in .csv or .parquet; - for CSV on standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Probability that an observation lies between lower and upper
+    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = probability)]
+    interval: f64,
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+    /// Say nothing unless it fails
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
+        _ => Err("write a number between 0 and 1, for example 0.9".into()),
+    }
+}
+
+/// Formats that predictions are written in.
+enum Format {
+    Csv,
+    Parquet,
+}
+
+fn format_of(path: &Path) -> Result<Format> {
+    match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("parquet" | "pq") => Ok(Format::Parquet),
+        Some("csv") => Ok(Format::Csv),
+        _ => bail!("{}: predictions are written as .csv or .parquet; end the name in one of them", path.display()),
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let path = &arguments.output;
+    let file = if path.as_os_str() == "-" { None } else { Some((path, format_of(path)?)) };
+    if let Some((path, _)) = file {
+        output::expect_writable(path, arguments.force)?;
+    }
+    let model = Model::load(&arguments.model)?;
+    let plain;
+    let encoder = match model.encoder() {
+        Some(encoder) => encoder,
+        None => {
+            plain = Encoder::of_numbers(model.input_names(), model.target_names());
+            &plain
+        }
+    };
+    let table = table::read(&arguments.data, &encoder.read_options())?;
+    let (inputs, notes) =
+        encoder.inputs(&table).with_context(|| format!("{} does not fit the model", arguments.data.display()))?;
+    if !arguments.quiet {
+        notes.iter().for_each(|note| output::note(note));
+    }
+    let prediction = model.predict(inputs.as_ref())?;
+    let predictions = columns(&model, &prediction, arguments.interval)?;
+    match file {
+        None => {
+            let mut text = Vec::new();
+            write_csv(&predictions, &mut text)?;
+            output::print(&String::from_utf8(text)?)?;
+        }
+        Some((path, format)) => output::save(path, arguments.force, |mut file| {
+            Ok(match format {
+                Format::Csv => write_csv(&predictions, &mut file)?,
+                Format::Parquet => {
+                    let mut bytes = Vec::new();
+                    write_parquet(&predictions, &mut bytes)?;
+                    file.write_all(&bytes)?;
+                }
+            })
+        })?,
+    }
+    if !arguments.quiet
+        && let Some(truth) = encoder.targets_if_present(&table)
+    {
+        eprintln!("{}", scores(&model, &prediction, &truth, arguments.interval)?);
+    }
+    Ok(())
+}
+
+/// Four columns for each target.
+pub fn columns(model: &Model, prediction: &Prediction, interval: f64) -> Result<Table> {
+    let (lower, upper) = prediction.interval(interval)?;
+    let mut columns = Vec::new();
+    for (c, target) in model.target_names().iter().enumerate() {
+        let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];
+        for (ending, values) in parts {
+            let values = Values::Numeric(values.col_as_slice(c).to_vec());
+            columns.push(Column { name: format!("{target}{ending}"), values });
+        }
+    }
+    Ok(Table::new(columns)?)
+}
+
+/// How well the predictions did, if the table has the targets too.
+fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f64) -> Result<String> {
+    let spread = Spread { std: prediction.std.as_ref(), level: interval };
+    let scores = Scores::new(truth.as_ref(), prediction.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let each = &scores.per_task;
+    let percent = |share: Option<f64>| format!("{:.0} %", 100.0 * share.unwrap_or(f64::NAN));
+    let row = |(c, name): (usize, &String)| {
+        vec![
+            name.clone(),
+            each.observed[c].to_string(),
+            format!("{:.3}", each.r2[c]),
+            significant(each.rmse[c]),
+            percent(each.coverage.as_ref().map(|cells| cells[c])),
+        ]
+    };
+    let rows = model.target_names().iter().enumerate().map(row).collect();
+    let holds =
+        format!("{} % interval holds", significant(100.0 * interval).trim_end_matches('0').trim_end_matches('.'));
+    let table = output::table(["against the targets in the table", "rows", "R²", "RMSE", &holds], rows);
+    Ok(format!(
+        "\n{table}\nTask R² {:.3} (mean over targets), pooled R² {:.3}, {} of all cells inside.",
+        scores.task_r2,
+        scores.pooled_r2,
+        percent(scores.coverage)
+    ))
+}

@@ -1,0 +1,321 @@
+//! The library's settings as flags and as a file: preset first, then the file, then the flags.
+
+use anyhow::{Context, Result};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rffblr::fourier::{Directions, Offsets, Spectrum};
+use rffblr::{Bandwidth, FeatureCount, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Where the settings start from.
+#[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
+pub enum Preset {
+    /// What works best: kernel view, input scales learned, noise per target
+    Default,
+    /// The published model to the letter
+    Paper,
+}
+
+/// One flag for each setting of the library.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Settings")]
+pub struct SettingArguments {
+    /// Settings to start from
+    #[arg(long, value_enum, default_value_t = Preset::Default)]
+    preset: Preset,
+    /// TOML file of settings, named as the flags with _ for -; flags win over it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[arg(long, value_name = "N", value_parser = features, help = help("features", "Cosines to draw: 300, or per-row:2"))]
+    features: Option<FeatureCount>,
+    #[arg(long, value_name = "KERNEL", value_parser = one_of::<Spectrum>(&["rbf", "laplace-l2", "laplace-l1", "matern32", "matern52"]),
+        help = help("spectrum", "Kernel that the cosines approximate"))]
+    spectrum: Option<Spectrum>,
+    #[arg(long, value_name = "HOW", value_parser = one_of::<Offsets>(&["random", "paired"]),
+        help = help("offsets", "Offsets of the cosines"))]
+    offsets: Option<Offsets>,
+    #[arg(long, value_name = "HOW", value_parser = one_of::<Directions>(&["independent", "orthogonal"]),
+        help = help("directions", "Directions of the cosines"))]
+    directions: Option<Directions>,
+    #[arg(long, value_name = "BOOL", help = help("links", "Whether the inputs themselves are features too"))]
+    links: Option<bool>,
+    #[arg(long, value_name = "HOW", value_parser = one_of::<Precision>(&["free", "tied"]),
+        help = help("precision", "Prior precision of the weights: one per feature or one for all"))]
+    precision: Option<Precision>,
+    #[arg(long, value_name = "HOW", value_parser = bandwidth,
+        help = help("bandwidth", "Kernel bandwidth: learned, learned:START or fixed:VALUE"))]
+    bandwidth: Option<Bandwidth>,
+    #[arg(long, value_name = "HOW", value_parser = relevance,
+        help = help("relevance", "Scale of each input in the kernel: learned, uniform or fixed:A,B,…"))]
+    relevance: Option<Relevance>,
+    #[arg(long, value_name = "HOW", value_parser = one_of::<Noise>(&["shared", "per-task"]),
+        help = help("noise", "One noise level for all targets or one for each"))]
+    noise: Option<Noise>,
+    #[arg(long, value_name = "HOW", value_parser = one_of::<TargetScale>(&["standardised", "raw"]),
+        help = help("target-scale", "What the model sees of the targets"))]
+    target_scale: Option<TargetScale>,
+    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help = help("weight-prior", "Gamma prior of each weight precision"))]
+    weight_prior: Option<GammaPrior>,
+    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help = help("noise-prior", "Gamma prior of each noise precision"))]
+    noise_prior: Option<GammaPrior>,
+    #[arg(long, value_name = "WHEN", value_parser = pruning,
+        help = help("pruning", "When features are dropped: never, or below-equal-share:FRACTION"))]
+    pruning: Option<Pruning>,
+    #[arg(long, value_name = "STEP", help = help("learning-rate", "Step size for bandwidth and input scales"))]
+    learning_rate: Option<f64>,
+    #[arg(long, value_name = "N", help = help("restarts", "Independent draws, of which the best is kept"))]
+    restarts: Option<usize>,
+    #[arg(long, value_name = "N", help = help("max-iterations", "Most sweeps of a draw"))]
+    max_iterations: Option<usize>,
+    #[arg(long, value_name = "SHARE", help = help("tolerance", "Change of the bound that counts as none"))]
+    tolerance: Option<f64>,
+    #[arg(long, value_name = "N", help = help("seed", "Seed of all random draws"))]
+    seed: Option<u64>,
+}
+
+impl SettingArguments {
+    /// Preset, file and flags in one, checked.
+    pub fn settings(&self) -> Result<Settings> {
+        let mut settings = match self.preset {
+            Preset::Default => Settings::DEFAULT,
+            Preset::Paper => Settings::PAPER,
+        };
+        if let Some(path) = &self.config {
+            let read = || format!("cannot read the settings in {}", path.display());
+            let text = std::fs::read_to_string(path).with_context(read)?;
+            settings = overlay(&settings, &text).with_context(read)?;
+        }
+        let flags = self;
+        set(&mut settings.features, &flags.features);
+        set(&mut settings.spectrum, &flags.spectrum);
+        set(&mut settings.offsets, &flags.offsets);
+        set(&mut settings.directions, &flags.directions);
+        set(&mut settings.links, &flags.links);
+        set(&mut settings.precision, &flags.precision);
+        set(&mut settings.bandwidth, &flags.bandwidth);
+        set(&mut settings.relevance, &flags.relevance);
+        set(&mut settings.noise, &flags.noise);
+        set(&mut settings.targets, &flags.target_scale);
+        set(&mut settings.weight_prior, &flags.weight_prior);
+        set(&mut settings.noise_prior, &flags.noise_prior);
+        set(&mut settings.pruning, &flags.pruning);
+        set(&mut settings.learning_rate, &flags.learning_rate);
+        set(&mut settings.restarts, &flags.restarts);
+        set(&mut settings.max_iterations, &flags.max_iterations);
+        set(&mut settings.tolerance, &flags.tolerance);
+        set(&mut settings.seed, &flags.seed);
+        settings.validate()?;
+        Ok(settings)
+    }
+}
+
+fn set<T: Clone>(field: &mut T, flag: &Option<T>) {
+    if let Some(value) = flag {
+        *field = value.clone();
+    }
+}
+
+/// The settings with those of a TOML text in their place.
+fn overlay(settings: &Settings, text: &str) -> Result<Settings> {
+    // On its own first: this error knows line and column.
+    toml::from_str::<Settings>(text)?;
+    let mut all = serde_json::to_value(settings)?;
+    if let (Some(all), Value::Object(given)) = (all.as_object_mut(), toml::from_str(text)?) {
+        all.extend(given);
+    }
+    Ok(serde_json::from_value(all)?)
+}
+
+/// Every setting by the name of its flag, as the flag would spell its value.
+pub fn spelled(settings: &Settings) -> [(&'static str, String); 18] {
+    let with = |name: &str, value: f64| format!("{name}:{value}");
+    let prior = |prior: GammaPrior| format!("{:e},{:e}", prior.shape, prior.rate);
+    [
+        (
+            "features",
+            match settings.features {
+                FeatureCount::Exactly(count) => count.to_string(),
+                FeatureCount::PerRow(count) => with("per-row", count),
+            },
+        ),
+        ("spectrum", word(&settings.spectrum)),
+        ("offsets", word(&settings.offsets)),
+        ("directions", word(&settings.directions)),
+        ("links", settings.links.to_string()),
+        ("precision", word(&settings.precision)),
+        (
+            "bandwidth",
+            match settings.bandwidth {
+                Bandwidth::Fixed(value) => with("fixed", value),
+                Bandwidth::Learned { start: Some(value) } => with("learned", value),
+                Bandwidth::Learned { start: None } => "learned".into(),
+            },
+        ),
+        (
+            "relevance",
+            match &settings.relevance {
+                Relevance::Uniform => "uniform".into(),
+                Relevance::Learned => "learned".into(),
+                Relevance::Fixed(values) => {
+                    format!("fixed:{}", values.iter().map(f64::to_string).collect::<Vec<_>>().join(","))
+                }
+            },
+        ),
+        ("noise", word(&settings.noise)),
+        ("target-scale", word(&settings.targets)),
+        ("weight-prior", prior(settings.weight_prior)),
+        ("noise-prior", prior(settings.noise_prior)),
+        (
+            "pruning",
+            match settings.pruning {
+                Pruning::Never => "never".into(),
+                Pruning::BelowEqualShare(share) => with("below-equal-share", share),
+            },
+        ),
+        ("learning-rate", settings.learning_rate.to_string()),
+        ("restarts", settings.restarts.to_string()),
+        ("max-iterations", settings.max_iterations.to_string()),
+        ("tolerance", format!("{:e}", settings.tolerance)),
+        ("seed", settings.seed.to_string()),
+    ]
+}
+
+/// The kebab-case name of a choice.
+fn word(choice: &impl Serialize) -> String {
+    serde_json::to_value(choice).ok().and_then(|value| value.as_str().map(String::from)).unwrap_or_default()
+}
+
+/// The explanation of a flag, with its value in both presets.
+fn help(name: &str, explanation: &str) -> String {
+    let value = |settings: &Settings| {
+        let found = spelled(settings).into_iter().find(|(flag, _)| *flag == name);
+        found.map(|(_, value)| value).unwrap_or_default()
+    };
+    let (default, paper) = (value(&Settings::DEFAULT), value(&Settings::PAPER));
+    if default == paper {
+        format!("{explanation} [default: {default}]")
+    } else {
+        format!("{explanation} [default: {default}; paper: {paper}]")
+    }
+}
+
+fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(|name| serde_json::from_value::<T>(Value::String(name)))
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    text.trim().parse().map_err(|_| format!("'{text}' is not a number"))
+}
+
+fn features(text: &str) -> Result<FeatureCount, String> {
+    match text.strip_prefix("per-row:") {
+        Some(count) => Ok(FeatureCount::PerRow(number(count)?)),
+        None => text.parse().map(FeatureCount::Exactly).map_err(|_| "write a whole number, or per-row:2".into()),
+    }
+}
+
+fn bandwidth(text: &str) -> Result<Bandwidth, String> {
+    match text.split_once(':') {
+        None if text == "learned" => Ok(Bandwidth::Learned { start: None }),
+        Some(("learned", start)) => Ok(Bandwidth::Learned { start: Some(number(start)?) }),
+        Some(("fixed", value)) => Ok(Bandwidth::Fixed(number(value)?)),
+        _ => Err("write learned, learned:0.1 or fixed:0.1".into()),
+    }
+}
+
+fn relevance(text: &str) -> Result<Relevance, String> {
+    match text.split_once(':') {
+        None if text == "learned" => Ok(Relevance::Learned),
+        None if text == "uniform" => Ok(Relevance::Uniform),
+        Some(("fixed", values)) => Ok(Relevance::Fixed(values.split(',').map(number).collect::<Result<_, _>>()?)),
+        _ => Err("write learned, uniform or fixed:1,0.5,2 with one number per input".into()),
+    }
+}
+
+fn pruning(text: &str) -> Result<Pruning, String> {
+    match text.split_once(':') {
+        None if text == "never" => Ok(Pruning::Never),
+        Some(("below-equal-share", share)) => Ok(Pruning::BelowEqualShare(number(share)?)),
+        _ => Err("write never, or below-equal-share:0.5".into()),
+    }
+}
+
+fn prior(text: &str) -> Result<GammaPrior, String> {
+    let (shape, rate) = text.split_once(',').ok_or("write shape and rate, for example 1e-6,1e-6")?;
+    Ok(GammaPrior { shape: number(shape)?, rate: number(rate)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        settings: SettingArguments,
+    }
+
+    /// Settings that differ from both presets in every field.
+    fn unusual() -> Settings {
+        Settings {
+            features: FeatureCount::Exactly(77),
+            spectrum: Spectrum::Matern52,
+            offsets: Offsets::Random,
+            directions: Directions::Orthogonal,
+            links: true,
+            precision: Precision::Free,
+            bandwidth: Bandwidth::Learned { start: Some(0.25) },
+            relevance: Relevance::Fixed(vec![1.0, 0.5]),
+            noise: Noise::PerTask,
+            targets: TargetScale::Raw,
+            weight_prior: GammaPrior { shape: 0.5, rate: 2e-3 },
+            noise_prior: GammaPrior { shape: 3.0, rate: 0.125 },
+            pruning: Pruning::BelowEqualShare(0.75),
+            learning_rate: 0.03125,
+            restarts: 3,
+            max_iterations: 41,
+            tolerance: 2e-7,
+            seed: 9,
+        }
+    }
+
+    fn from_flags(settings: &Settings, preset: &str) -> Settings {
+        let flags = spelled(settings).into_iter().flat_map(|(name, value)| [format!("--{name}"), value]);
+        let line = ["rffblr".to_string(), format!("--preset={preset}")].into_iter().chain(flags);
+        Flags::parse_from(line).settings.settings().unwrap()
+    }
+
+    #[test]
+    fn flags_spelled_from_settings_give_those_settings() {
+        for preset in ["default", "paper"] {
+            for settings in [Settings::DEFAULT, Settings::PAPER, unusual()] {
+                assert_eq!(from_flags(&settings, preset), settings);
+            }
+        }
+        for bandwidth in [Bandwidth::Fixed(0.5), Bandwidth::Learned { start: None }] {
+            let settings = Settings { bandwidth, ..unusual() };
+            assert_eq!(from_flags(&settings, "default"), settings);
+        }
+    }
+
+    #[test]
+    fn a_file_changes_only_what_it_names() {
+        let text = "features = { exactly = 5 }\nbandwidth = { learned = { start = 0.5 } }\nseed = 3";
+        for preset in [Settings::DEFAULT, Settings::PAPER] {
+            let expected = Settings {
+                features: FeatureCount::Exactly(5),
+                bandwidth: Bandwidth::Learned { start: Some(0.5) },
+                seed: 3,
+                ..preset.clone()
+            };
+            assert_eq!(overlay(&preset, text).unwrap(), expected);
+        }
+        let problem = overlay(&Settings::DEFAULT, "seed = 3\nsede = 4").unwrap_err().to_string();
+        assert!(problem.contains("line 2") && problem.contains("sede"), "{problem}");
+    }
+}
