@@ -19,7 +19,8 @@ fn main() {
 /// The commit that is checked out; `None` outside a checkout of this very package.
 fn commit() -> Option<String> {
     let top = Path::new(&git(&["rev-parse", "--show-toplevel"])?).canonicalize().ok()?;
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().ok()?;
+    // Asked for when this runs: a copied target folder would have the path of another checkout compiled in.
+    let here = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR")?).canonicalize().ok()?;
     if top != here {
         return None;
     }

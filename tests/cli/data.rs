@@ -1,10 +1,15 @@
 //! `rffblr data`: finding and fetching, against a server on this machine.
 
 use crate::common::Folder;
-use crate::server::{Server, fixed, ranged, short, whole};
+use crate::server::{Reply, Server, fixed, ranged, short, whole};
 use serde_json::Value;
 use std::fs;
+use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::mpsc::channel;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A body that is not the expected file of any data set.
 fn body() -> Vec<u8> {
@@ -93,6 +98,36 @@ fn a_truncated_body_is_kept_and_continued() {
     assert!(server.request().contains("range: bytes=1000-"));
     assert!(message.contains("gave 1600 bytes with SHA-256"), "{message}");
     assert!(folder.names_in("sets").is_empty());
+}
+
+#[test]
+fn a_killed_download_leaves_a_part_that_is_continued() {
+    let folder = Folder::new();
+    let (sender, sent) = channel();
+    let half: Reply = Box::new(move |_, stream| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body().len());
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(&body()[..700]).unwrap();
+        sender.send(()).unwrap();
+        // Ends when the other side is gone.
+        let _ = stream.read(&mut [0]);
+    });
+    let server = Server::start(vec![half, ranged(body())]);
+    let fetch = ["data", "fetch", "jura", "--url", &server.url(), "--data-dir", "sets"];
+    let mut child = folder.command(&fetch).stderr(Stdio::piped()).spawn().unwrap();
+    sent.recv_timeout(Duration::from_secs(10)).unwrap();
+    let part = folder.path("sets/jura.arff.part");
+    let received = || part.metadata().map_or(0, |part| part.len());
+    let end = Instant::now() + Duration::from_secs(10);
+    while received() < 700 && Instant::now() < end {
+        sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((received(), folder.names_in("sets")), (700, vec!["jura.arff.part".to_string()]));
+    server.request();
+    folder.fails(&fetch, &["gave 1600 bytes"]);
+    assert!(server.request().contains("range: bytes=700-"));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! `rffblr demo`.
 
 use crate::common::{Folder, Ran, read_numbers};
+use std::io::Read;
+use std::process::Stdio;
 
 #[test]
 fn the_demo_leaves_files_to_go_on_with() {
@@ -58,4 +60,17 @@ fn wrong_numbers_of_rows_are_refused() {
         assert!(ran.code == 2 && ran.err.contains("--rows"), "{}", ran.err);
         assert!(folder.names().is_empty());
     }
+}
+
+#[test]
+fn a_killed_demo_leaves_no_file() {
+    let folder = Folder::new();
+    let mut child = folder.command(&["demo", "--rows", "5000"]).stdout(Stdio::piped()).spawn().unwrap();
+    // The first lines come before the fits, which take far longer than the rest of this test.
+    let mut first = [0; 10];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"A cohort o");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(folder.names_in("rffblr-demo").is_empty());
 }

@@ -4,6 +4,7 @@ mod common;
 mod data;
 mod demo;
 mod evaluate;
+#[allow(dead_code, reason = "the tests of the library use more of it")]
 #[path = "../fetch/server.rs"]
 mod server;
 mod shell;
