@@ -163,7 +163,9 @@ impl Encoder {
 
     /// Inputs, targets and weights of some rows, with notes as from [`Encoder::inputs`].
     pub fn dataset(&self, table: &Table, rows: &[usize]) -> Result<(Dataset, Vec<String>), EncodeError> {
-        let (inputs, targets, notes) = self.test_rows(table, rows)?;
+        check_rows(table, rows)?;
+        let (inputs, notes) = self.encode(table, rows)?;
+        let targets = self.targets(table, rows)?;
         let data = Dataset::named(inputs, targets, self.encoded_names(), self.roles.targets.clone())?;
         let Some(name) = &self.roles.weight else {
             return Ok((data, notes));
@@ -178,15 +180,18 @@ impl Encoder {
 
     /// Inputs and targets of some rows to judge predictions by: unlike in a [`Dataset`], a target may be missing in all
     /// of them.
-    pub fn test_rows(&self, table: &Table, rows: &[usize]) -> Result<(Mat<f64>, Mat<f64>, Vec<String>), EncodeError> {
+    pub fn test_rows(&self, table: &Table, rows: &[usize]) -> Result<(Mat<f64>, Mat<f64>), EncodeError> {
         check_rows(table, rows)?;
-        let (inputs, notes) = self.encode(table, rows)?;
+        Ok((self.encode(table, rows)?.0, self.targets(table, rows)?))
+    }
+
+    fn targets(&self, table: &Table, rows: &[usize]) -> Result<Mat<f64>, EncodeError> {
         let mut targets = Mat::zeros(rows.len(), self.roles.targets.len());
         for (c, name) in self.roles.targets.iter().enumerate() {
             let values = numbers(table, "a target", name)?;
             targets.col_as_slice_mut(c).iter_mut().zip(rows).for_each(|(cell, &row)| *cell = values[row]);
         }
-        Ok((inputs, targets, notes))
+        Ok(targets)
     }
 
     /// The inputs of all rows of a table, which may have more columns than were used in training. The notes tell of

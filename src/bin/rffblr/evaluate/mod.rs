@@ -142,7 +142,7 @@ fn split(training: &Training, folds: &Folds, fold: usize) -> Result<Split> {
     }
     let (encoder, _) = Encoder::learn(&training.table, &train, &training.roles, training.missing)?;
     let (train, _) = encoder.dataset(&training.table, &train)?;
-    let (test_inputs, test_targets, _) = encoder.test_rows(&training.table, test)?;
+    let (test_inputs, test_targets) = encoder.test_rows(&training.table, test)?;
     Ok(Split { train, test_inputs, test_targets })
 }
 
