@@ -74,7 +74,8 @@ pub(crate) fn infer_best(
     let mut best: Option<Inference> = None;
     for run in runs {
         let run = run?;
-        if best.as_ref().is_none_or(|best| run.bound() > best.bound()) {
+        // Written so that a bound that is not a number loses to any that is.
+        if best.as_ref().is_none_or(|best| !(best.bound() >= run.bound())) {
             best = Some(run);
         }
     }
