@@ -252,6 +252,7 @@ pub(crate) fn map_columns<T: Send>(
     a.as_mut()
         .par_col_iter_mut()
         .enumerate()
+        .with_min_len(16)
         .map(|(j, column)| {
             let column = column.try_as_col_major_mut().expect("a Mat is column-major");
             f(j, column.as_slice_mut())

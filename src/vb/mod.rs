@@ -74,8 +74,8 @@ pub(crate) fn infer_best(
     let mut best: Option<Inference> = None;
     for run in runs {
         let run = run?;
-        // Written so that a bound that is not a number loses to any that is.
-        if best.as_ref().is_none_or(|best| !(best.bound() >= run.bound())) {
+        let better = |best: &Inference| run.bound() > best.bound() || best.bound().is_nan();
+        if best.as_ref().is_none_or(better) {
             best = Some(run);
         }
     }
