@@ -178,6 +178,10 @@ pub(crate) struct Spectral {
 impl Spectral {
     pub(crate) fn new(s: Mat<f64>) -> Option<Self> {
         let n = s.nrows();
+        if n == 0 {
+            // faer subtracts one from the size.
+            return Some(Spectral { values: Vec::new(), vectors: s });
+        }
         // Sequential: faer's parallel tridiagonalisation has other bits for other numbers of threads.
         let par = Par::Seq;
         let mut values = faer::Col::zeros(n);

@@ -1,10 +1,19 @@
-//! Numbers in: a [`Dataset`] of inputs and targets, and the scaling that puts every column on one footing.
+//! Numbers in: a [`Dataset`] of inputs and targets, how it is made from a table, and the scaling that puts every
+//! column on one footing.
 
 mod cohort;
 mod dataset;
+mod encode;
+mod encode_error;
+mod folds;
+mod roles;
 mod standardise;
 
 pub use cohort::{Cohort, cohort};
 pub use dataset::Dataset;
 pub(crate) use dataset::{check_inputs, expect_count};
+pub use encode::{Encoder, Encoding, MOST_LEVELS, MissingInputs, RawInput};
+pub use encode_error::EncodeError;
+pub use folds::Folds;
+pub use roles::{RoleChoice, Roles, split_names};
 pub use standardise::Standardiser;

@@ -3,7 +3,7 @@
 
 use super::posterior::{Posterior, Shape};
 use super::{Model, Prediction};
-use crate::data::Standardiser;
+use crate::data::{Encoder, Standardiser};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Scales, Spectrum};
 use crate::linalg::Mat;
@@ -136,6 +136,9 @@ struct Stored {
     posterior: StoredPosterior,
     training: Training,
     probes: Probes,
+    /// Absent if the model was fitted to numbers rather than to a table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoder: Option<Encoder>,
 }
 
 impl Model {
@@ -251,6 +254,7 @@ impl Model {
                 trace: self.trace.clone(),
             },
             probes,
+            encoder: self.encoder.clone(),
         }
     }
 }
@@ -365,6 +369,9 @@ impl TryFrom<Stored> for Model {
             return Err("`posterior.shapes` does not name every task exactly once".into());
         }
         stored.settings.validate().map_err(|e| e.to_string())?;
+        if let Some(encoder) = &stored.encoder {
+            encoder.check(&input_names, &target_names)?;
+        }
         Ok(Model {
             posterior: Posterior {
                 mean: stored.posterior.mean.read("posterior.mean", k, tasks)?,
@@ -385,6 +392,7 @@ impl TryFrom<Stored> for Model {
             rows: stored.training.rows,
             drawn: features.drawn,
             fingerprint: stored.training.sha256,
+            encoder: stored.encoder,
         })
     }
 }

@@ -7,7 +7,7 @@ mod views;
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Sinusoid};
 
-use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
+use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Scales};
 use crate::linalg::{Mat, MatRef, Threads, multiply};
@@ -38,6 +38,7 @@ pub struct Model {
     rows: usize,
     drawn: usize,
     fingerprint: String,
+    encoder: Option<Encoder>,
 }
 
 /// Means and standard deviations for some rows (N×C each), on the original scale of each target.
@@ -117,6 +118,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         rows: data.rows(),
         drawn,
         fingerprint: data.fingerprint(),
+        encoder: None,
     })
 }
 
@@ -229,6 +231,20 @@ impl Model {
     fn design(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         Ok(self.basis.features_and_one(standardised.as_ref(), &self.scales))
+    }
+
+    /// Keeps how the inputs were made from a table, so that the model predicts from tables of the same kind.
+    pub fn with_encoder(mut self, encoder: Encoder) -> Result<Model> {
+        encoder
+            .check(&self.input_names, &self.target_names)
+            .map_err(|problem| Error::Setting { name: "encoder", problem })?;
+        self.encoder = Some(encoder);
+        Ok(self)
+    }
+
+    /// How the inputs were made from a table, if the model was fitted to one.
+    pub fn encoder(&self) -> Option<&Encoder> {
+        self.encoder.as_ref()
     }
 
     /// The settings of the fit.

@@ -188,7 +188,7 @@ pub enum TableError {
 }
 
 /// Text from a file, quoted, on one line and short enough for a message.
-pub(super) fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown = String::from("'");
     for (count, c) in text.chars().enumerate() {
@@ -206,7 +206,7 @@ pub(super) fn excerpt(text: &str) -> String {
     shown
 }
 
-fn did_you_mean(nearest: &Option<String>) -> String {
+pub(crate) fn did_you_mean(nearest: &Option<String>) -> String {
     match nearest {
         Some(name) => format!("; did you mean {}?", excerpt(name)),
         None => String::from("; compare its spelling with the names in the file"),

@@ -20,7 +20,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 pub use error::{Place, TableError};
+pub(crate) use error::{did_you_mean, excerpt};
 pub use suggest::nearest;
+pub(crate) use write::number_text;
 pub use write::{write_csv, write_parquet};
 
 use source::Source;
@@ -33,6 +35,7 @@ pub const MISSING: u32 = u32::MAX;
 pub struct Table {
     columns: Vec<Column>,
     rows: usize,
+    ignored: Vec<String>,
 }
 
 /// A named column.
@@ -96,7 +99,7 @@ impl Table {
             let column = column.name.clone();
             return Err(TableError::BadColumn { column, message });
         }
-        Ok(Table { columns, rows })
+        Ok(Table { columns, rows, ignored: Vec::new() })
     }
 
     /// Number of rows.
@@ -112,6 +115,11 @@ impl Table {
     /// The column called `name`, exactly; see [`nearest`] for a suggestion when there is none.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// Names of the columns that the file has but that were left out when it was read.
+    pub fn ignored(&self) -> &[String] {
+        &self.ignored
     }
 
     /// Hands over the columns.
@@ -146,6 +154,8 @@ pub struct ReadOptions {
     pub numeric_columns: Vec<String>,
     /// Columns to leave out of the table.
     pub ignored_columns: Vec<String>,
+    /// Pass over names in these lists that the file does not have, instead of refusing the file.
+    pub allow_absent: bool,
 }
 
 /// Reads the table at `path`, or from standard input if `path` is `-`.
@@ -158,7 +168,7 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, TableError> {
         Some(format) => format,
         None => format_of_content(&source.head()?),
     };
-    let table = match format {
+    let mut table = match format {
         Format::Csv => delimited::read(&mut source, options.delimiter, options)?,
         Format::Tsv => {
             let delimiter = options.delimiter.unwrap_or(b'\t');
@@ -170,6 +180,10 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, TableError> {
     if table.rows == 0 {
         let file = source.name().to_owned();
         return Err(TableError::NoRows { file });
+    }
+    // The reader has checked them: without `allow_absent` the file has each of these.
+    if !options.allow_absent {
+        table.ignored = options.ignored_columns.clone();
     }
     Ok(table)
 }
@@ -234,6 +248,9 @@ fn plan(file: &str, names: &[String], options: &ReadOptions) -> Result<Vec<Wish>
     for (list, wish) in lists {
         for column in list {
             let Some(&position) = positions.get(column.as_str()) else {
+                if options.allow_absent {
+                    continue;
+                }
                 return Err(TableError::UnknownColumn {
                     file: file.to_owned(),
                     column: column.clone(),

@@ -72,7 +72,7 @@ fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
 }
 
 /// The shortest text that reads back to the same number, with an exponent only where it saves digits.
-pub(super) fn number_text(number: f64) -> String {
+pub(crate) fn number_text(number: f64) -> String {
     let size = number.abs();
     if size == 0.0 || (1e-5..1e16).contains(&size) || !number.is_finite() {
         format!("{number}")

@@ -2,14 +2,23 @@
 //!
 //! Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong.
 
+mod data;
 mod demo;
+mod output;
+mod shell;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// Version and, where known, the commit the command was built from.
+const VERSION: &str = env!("RFFBLR_VERSION");
+
 #[derive(Parser)]
-#[command(name = "rffblr", version, about, arg_required_else_help = true)]
-#[command(after_help = "Examples:\n  rffblr demo             fit a cohort with known truth and see how well it does")]
+#[command(name = "rffblr", version = VERSION, about, arg_required_else_help = true)]
+#[command(before_help = "\
+Examples:
+  rffblr demo             fit a cohort with known truth and see how well it does
+  rffblr data list        data sets known by name")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -22,6 +31,12 @@ struct Cli {
 enum Command {
     /// Draw a cohort with known truth, fit it and show how well that went
     Demo(demo::Arguments),
+    /// List, find and download the data sets known by name
+    Data(data::Arguments),
+    /// Print completions for a shell
+    Completions(shell::Completions),
+    /// Write manual pages, one for each command
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +49,9 @@ fn main() -> ExitCode {
     }
     let outcome = match cli.command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Data(arguments) => data::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

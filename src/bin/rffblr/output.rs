@@ -1,0 +1,66 @@
+//! What every command shares: text to standard output, tables, notes, progress, and files that are written whole.
+
+use anyhow::{Context, Result, bail};
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+
+/// Writes data to standard output. A reader that has seen enough and left is no failure.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
+        _ => Ok(()),
+    }
+}
+
+/// Tells something that is not data.
+pub fn note(text: &str) {
+    eprintln!("note: {text}");
+}
+
+/// A table with a line above and below its header and one at its end; numbers to the right of the first column.
+pub fn table<T: ToString>(header: impl IntoIterator<Item = T>, rows: Vec<Vec<String>>) -> Table {
+    let line = LineStyle::none().fill('─').junction('─');
+    let mut table = Table::new();
+    table.load_style(TableStyle::new().top_border(line).header_separator(line).bottom_border(line));
+    table.set_header(header.into_iter().map(|name| name.to_string())).add_rows(rows);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A bar on standard error, shown only on a terminal.
+pub fn progress(length: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    // The templates are constants of this program: a wrong one shows the plain bar instead.
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("━╸─"));
+    }
+    bar
+}
+
+/// An error if the file is there already and may not be replaced.
+pub fn expect_free(path: &Path, force: bool) -> Result<()> {
+    if !force && path.symlink_metadata().is_ok() {
+        bail!("{} already exists; choose another name, or replace it with --force", path.display());
+    }
+    Ok(())
+}
+
+/// Writes a file, whole or not at all; an existing one is replaced only by force.
+pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
+    expect_free(path, force)?;
+    let cannot = || format!("cannot write {}", path.display());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+    write(&mut file).with_context(cannot)?;
+    file.as_file().sync_all().with_context(cannot)?;
+    match if force { file.persist(path) } else { file.persist_noclobber(path) } {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => expect_free(path, force),
+        Err(error) => Err(error.error).with_context(cannot),
+    }
+}

@@ -1,0 +1,317 @@
+//! From a table with text and gaps to the numbers a model sees, and the same way again at prediction.
+//!
+//! The rules, all of them learned from the training rows and kept in the model:
+//!
+//! - A numeric input stays a number. If it has missing cells in training, they take the median and a column `age?`
+//!   marks them with 1.
+//! - A text input becomes one column of zeros and ones per level, `colour=red`; if it has missing cells in training,
+//!   one more, `colour?`.
+//! - An input that is the same in all training rows is left out.
+//! - At prediction, a level that training did not have is encoded as no level at all (zeros) and reported; so is a
+//!   missing text. A missing number takes the median and is reported.
+//! - With [`MissingInputs::Error`] a missing input is an error, in training and at prediction.
+
+mod columns;
+mod notes;
+
+use super::Dataset;
+use super::encode_error::{EncodeError, plural};
+use super::roles::{Roles, numbers};
+use crate::linalg::Mat;
+use crate::table::{ReadOptions, Table, excerpt, nearest, number_text};
+use columns::{is_missing, learn_column, one_hot};
+use notes::{gaps_note, note_on, shortened, unseen_note};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// A text column with more levels than this is no category.
+pub const MOST_LEVELS: usize = 1000;
+
+/// What to do with missing inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingInputs {
+    /// Take the median of the training rows, and mark such cells in a column of their own.
+    #[default]
+    Impute,
+    /// Refuse them.
+    Error,
+}
+
+/// What a raw input column becomes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Encoding {
+    /// A number.
+    Numeric {
+        /// Median of the training rows, taken where the cell is missing.
+        median: f64,
+        /// Whether a second column marks missing cells.
+        indicator: bool,
+    },
+    /// Only whether the number is missing: it was the same in all training rows that had it.
+    Presence,
+    /// One column per level.
+    Categorical {
+        /// Levels seen in training, in the order of the file.
+        levels: Vec<String>,
+        /// Whether one more column marks missing cells.
+        indicator: bool,
+    },
+}
+
+/// A raw input column and what it becomes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RawInput {
+    /// Name in the table.
+    pub name: String,
+    /// What it becomes.
+    pub encoding: Encoding,
+}
+
+impl RawInput {
+    /// Names of the encoded columns.
+    pub fn encoded_names(&self) -> Vec<String> {
+        let mark = || format!("{}?", self.name);
+        let (mut names, indicator) = match &self.encoding {
+            Encoding::Numeric { indicator, .. } => (vec![self.name.clone()], *indicator),
+            Encoding::Presence => (Vec::new(), true),
+            Encoding::Categorical { levels, indicator } => {
+                (levels.iter().map(|level| format!("{}={level}", self.name)).collect(), *indicator)
+            }
+        };
+        if indicator {
+            names.push(mark());
+        }
+        names
+    }
+}
+
+/// What was learned about the columns of the training table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Encoder {
+    roles: Roles,
+    missing: MissingInputs,
+    inputs: Vec<RawInput>,
+    /// Inputs that were the same in all training rows.
+    constant: Vec<String>,
+}
+
+impl Encoder {
+    /// Learns from some rows of a table what its inputs become. The notes say what a user may not expect.
+    pub fn learn(
+        table: &Table,
+        rows: &[usize],
+        roles: &Roles,
+        missing: MissingInputs,
+    ) -> Result<(Encoder, Vec<String>), EncodeError> {
+        check_rows(table, rows)?;
+        let mut encoder = Encoder { roles: roles.clone(), missing, inputs: Vec::new(), constant: Vec::new() };
+        let mut notes = Vec::new();
+        for column in roles.inputs(table) {
+            let name = excerpt(&column.name);
+            if missing == MissingInputs::Error
+                && let Some(&row) = rows.iter().find(|&&row| is_missing(column, row))
+            {
+                return Err(EncodeError::MissingInput { column: column.name.clone(), row: row + 1 });
+            }
+            if (0..table.rows()).all(|row| is_missing(column, row)) {
+                return Err(EncodeError::EmptyColumn { column: column.name.clone() });
+            }
+            let Some(encoding) = learn_column(column, rows)? else {
+                notes.push(format!("column {name} is the same in all rows and was left out"));
+                encoder.constant.push(column.name.clone());
+                continue;
+            };
+            notes.extend(note_on(&name, column, &encoding, rows));
+            encoder.inputs.push(RawInput { name: column.name.clone(), encoding });
+        }
+        if encoder.inputs.is_empty() {
+            return Err(EncodeError::NoInputs);
+        }
+        encoder.check_names()?;
+        Ok((encoder, notes))
+    }
+
+    /// Two raw columns must not become columns of the same name.
+    fn check_names(&self) -> Result<(), EncodeError> {
+        let mut owner: HashMap<String, &str> = HashMap::new();
+        for input in &self.inputs {
+            for name in input.encoded_names() {
+                if let Some(first) = owner.insert(name.clone(), &input.name) {
+                    let (first, second) = (first.to_owned(), input.name.clone());
+                    return Err(EncodeError::SameEncodedName { name, first, second });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Inputs, targets and weights of some rows, with notes as from [`Encoder::inputs`].
+    pub fn dataset(&self, table: &Table, rows: &[usize]) -> Result<(Dataset, Vec<String>), EncodeError> {
+        check_rows(table, rows)?;
+        let (inputs, notes) = self.encode(table, rows)?;
+        let mut targets = Mat::zeros(rows.len(), self.roles.targets.len());
+        for (c, name) in self.roles.targets.iter().enumerate() {
+            let values = numbers(table, "a target", name)?;
+            targets.col_as_slice_mut(c).iter_mut().zip(rows).for_each(|(cell, &row)| *cell = values[row]);
+        }
+        let data = Dataset::named(inputs, targets, self.encoded_names(), self.roles.targets.clone())?;
+        let Some(name) = &self.roles.weight else {
+            return Ok((data, notes));
+        };
+        let weights = numbers(table, "the weight", name)?;
+        // Written so that NaN is refused too.
+        if let Some(&row) = rows.iter().find(|&&row| !(weights[row] >= 0.0 && weights[row].is_finite())) {
+            return Err(EncodeError::BadWeight { column: name.clone(), row: row + 1, value: weights[row] });
+        }
+        Ok((data.with_weights(rows.iter().map(|&row| weights[row]).collect())?, notes))
+    }
+
+    /// The inputs of all rows of a table, which may have more columns than were used in training. The notes tell of
+    /// levels that training did not have, of missing cells and of columns without a use.
+    pub fn inputs(&self, table: &Table) -> Result<(Mat<f64>, Vec<String>), EncodeError> {
+        let rows: Vec<usize> = (0..table.rows()).collect();
+        let (inputs, mut notes) = self.encode(table, &rows)?;
+        let roles = self.roles.targets.iter().chain(&self.roles.ignore).chain(&self.roles.weight);
+        let known: Vec<&String> = roles.chain(&self.constant).chain(self.inputs.iter().map(|i| &i.name)).collect();
+        let extra: Vec<String> =
+            table.columns().iter().filter(|c| !known.contains(&&c.name)).map(|c| excerpt(&c.name)).collect();
+        if !extra.is_empty() {
+            notes.push(format!("{} not known to the model: {}", plural(extra.len(), "column"), shortened(&extra)));
+        }
+        Ok((inputs, notes))
+    }
+
+    /// The targets of all rows, NaN where missing; `None` unless the table has all of them as numbers and at least one
+    /// value.
+    pub fn targets_if_present(&self, table: &Table) -> Option<Mat<f64>> {
+        let mut targets = Mat::zeros(table.rows(), self.roles.targets.len());
+        let mut any = false;
+        for (c, name) in self.roles.targets.iter().enumerate() {
+            let values = numbers(table, "a target", name).ok()?;
+            any |= values.iter().any(|value| !value.is_nan());
+            targets.col_as_slice_mut(c).copy_from_slice(&values);
+        }
+        any.then_some(targets)
+    }
+
+    /// How to read a table for prediction: text stays text even if this file has only numbers in it, and columns of no
+    /// use are not looked at.
+    pub fn read_options(&self) -> ReadOptions {
+        let (mut text_columns, mut numeric_columns) = (Vec::new(), Vec::new());
+        for input in &self.inputs {
+            match input.encoding {
+                Encoding::Categorical { .. } => text_columns.push(input.name.clone()),
+                Encoding::Numeric { .. } | Encoding::Presence => numeric_columns.push(input.name.clone()),
+            }
+        }
+        let unused = self.roles.ignore.iter().chain(&self.roles.weight).chain(&self.constant).cloned().collect();
+        ReadOptions {
+            text_columns,
+            numeric_columns,
+            ignored_columns: unused,
+            allow_absent: true,
+            ..ReadOptions::default()
+        }
+    }
+
+    /// Names of the encoded columns, in order.
+    pub fn encoded_names(&self) -> Vec<String> {
+        self.inputs.iter().flat_map(RawInput::encoded_names).collect()
+    }
+
+    /// For each encoded column, the position in [`Encoder::raw_inputs`] of the column it comes from.
+    pub fn origins(&self) -> Vec<usize> {
+        let columns = |(index, input): (usize, &RawInput)| vec![index; input.encoded_names().len()];
+        self.inputs.iter().enumerate().flat_map(columns).collect()
+    }
+
+    /// The raw inputs in the order of the training table, without those left out.
+    pub fn raw_inputs(&self) -> &[RawInput] {
+        &self.inputs
+    }
+
+    /// The roles of the training table.
+    pub fn roles(&self) -> &Roles {
+        &self.roles
+    }
+
+    /// What happens to missing inputs.
+    pub fn missing_inputs(&self) -> MissingInputs {
+        self.missing
+    }
+
+    fn encode(&self, table: &Table, rows: &[usize]) -> Result<(Mat<f64>, Vec<String>), EncodeError> {
+        let names = || table.columns().iter().map(|c| c.name.as_str());
+        let absent: Vec<(String, Option<String>)> = self
+            .inputs
+            .iter()
+            .filter(|input| table.column(&input.name).is_none())
+            .map(|input| (input.name.clone(), nearest(&input.name, names()).map(String::from)))
+            .collect();
+        if !absent.is_empty() {
+            return Err(EncodeError::MissingColumns(absent));
+        }
+        let mut out = Mat::zeros(rows.len(), self.encoded_names().len());
+        let (mut notes, mut next) = (Vec::new(), 0);
+        for input in &self.inputs {
+            let Some(column) = table.column(&input.name) else { continue };
+            if self.missing == MissingInputs::Error
+                && let Some(&row) = rows.iter().find(|&&row| is_missing(column, row))
+            {
+                return Err(EncodeError::MissingInput { column: column.name.clone(), row: row + 1 });
+            }
+            match &input.encoding {
+                Encoding::Numeric { median, indicator } => {
+                    let values = numbers(table, "this input", &input.name)?;
+                    for (i, &row) in rows.iter().enumerate() {
+                        let gap = values[row].is_nan();
+                        out[(i, next)] = if gap { *median } else { values[row] };
+                        if *indicator {
+                            out[(i, next + 1)] = f64::from(u8::from(gap));
+                        }
+                    }
+                    if !indicator {
+                        let treated = format!("take the training median {}", number_text(*median));
+                        notes.extend(gaps_note(column, rows, &treated));
+                    }
+                }
+                Encoding::Presence => {
+                    let values = numbers(table, "this input", &input.name)?;
+                    for (i, &row) in rows.iter().enumerate() {
+                        out[(i, next)] = f64::from(u8::from(values[row].is_nan()));
+                    }
+                }
+                Encoding::Categorical { levels, indicator } => {
+                    let unseen = one_hot(column, rows, levels, *indicator, next, &mut out);
+                    notes.extend(unseen_note(&input.name, &unseen));
+                    if !indicator {
+                        notes.extend(gaps_note(column, rows, "are encoded as no level"));
+                    }
+                }
+            }
+            next += input.encoded_names().len();
+        }
+        Ok((out, notes))
+    }
+
+    /// What a model file must hold for the encoder to fit the model it is stored with.
+    pub(crate) fn check(&self, input_names: &[String], target_names: &[String]) -> Result<(), String> {
+        if self.encoded_names() != input_names || self.roles.targets != target_names {
+            return Err("the encoder names other inputs or targets than the model".into());
+        }
+        match self.inputs.iter().find(|i| matches!(i.encoding, Encoding::Numeric { median, .. } if !median.is_finite()))
+        {
+            Some(input) => Err(format!("the encoder's median of {} is not finite", excerpt(&input.name))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_rows(table: &Table, rows: &[usize]) -> Result<(), EncodeError> {
+    match rows.iter().find(|&&row| row >= table.rows()) {
+        Some(row) => Err(EncodeError::NoSuchRow { row: row + 1, rows: table.rows() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,120 @@
+//! What can go wrong between a table as it was read and the numbers a model sees.
+
+use crate::table::{did_you_mean, excerpt};
+
+/// Why a table cannot be used as asked. Rows are counted from one, without the header.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the place and the text that the message shows")]
+pub enum EncodeError {
+    /// No target was named.
+    #[error("no target was named; name the columns to predict, or say last:3 for the last three")]
+    NoTargets,
+
+    /// `last:` without a usable number.
+    #[error("{} is no number of targets; write last:3 for the last three columns", excerpt(text))]
+    BadLast { text: String },
+
+    /// `last:` with more columns than there are.
+    #[error(
+        "last:{asked} takes {asked} columns as targets, but the table has {available} and at least one must remain as \
+         an input"
+    )]
+    LastTooMany { asked: usize, available: usize },
+
+    /// A list of names that cannot be split.
+    #[error(
+        "{}: a double quote is never closed; a name that contains a comma is written \"like, this\"",
+        excerpt(text)
+    )]
+    Quote { text: String },
+
+    /// A name that the table does not have.
+    #[error("the table has no column {} to use as {role}{}", excerpt(name), did_you_mean(nearest))]
+    UnknownColumn { role: &'static str, name: String, nearest: Option<String> },
+
+    /// One column, two roles.
+    #[error("column {} is named as {first} and as {second}; keep one of them", excerpt(name))]
+    TwoRoles { name: String, first: &'static str, second: &'static str },
+
+    /// The same name twice in one list.
+    #[error("column {} is named twice as {role}; once is enough", excerpt(name))]
+    NamedTwice { role: &'static str, name: String },
+
+    /// Nothing to predict from.
+    #[error("no input column is left: every column is a target, a weight, ignored, or the same in all rows")]
+    NoInputs,
+
+    /// No row says anything about a target.
+    #[error("no row has a value for {}; there is nothing to learn from", if *targets == 1 { "the target" } else { "any of the targets" })]
+    NoRows { targets: usize },
+
+    /// A row that the table does not have.
+    #[error("there is no data row {row}; the table has {rows}")]
+    NoSuchRow { row: usize, rows: usize },
+
+    /// A column that must be numeric is not.
+    #[error(
+        "data row {row}, column {}: {} is not a number, but {role} must be numeric; correct it, or leave the cell \
+         empty if the value is missing",
+        excerpt(column),
+        excerpt(text)
+    )]
+    NotNumeric { role: &'static str, column: String, row: usize, text: String },
+
+    /// A row weight that is missing, negative or infinite.
+    #[error(
+        "data row {row}, column {}: the row weight is {}; weights are finite numbers, not negative",
+        excerpt(column), if value.is_nan() { "missing".to_string() } else { value.to_string() }
+    )]
+    BadWeight { column: String, row: usize, value: f64 },
+
+    /// A missing input where none is allowed.
+    #[error(
+        "data row {row}, column {}: the input is missing; fill it in, ignore the column, or let missing inputs be \
+         imputed",
+        excerpt(column)
+    )]
+    MissingInput { column: String, row: usize },
+
+    /// An input without any value.
+    #[error("column {} has no value in any row; ignore it or fill it in", excerpt(column))]
+    EmptyColumn { column: String },
+
+    /// Text with too many distinct values to be a category.
+    #[error(
+        "column {} is text with {levels} different values, more than the {most} a category may have; ignore it if it \
+         is an identifier or a date, or group rare values",
+        excerpt(column)
+    )]
+    TooManyLevels { column: String, levels: usize, most: usize },
+
+    /// Two encoded columns would have one name.
+    #[error(
+        "columns {} and {} would both be encoded as {}; rename one of them",
+        excerpt(first),
+        excerpt(second),
+        excerpt(name)
+    )]
+    SameEncodedName { name: String, first: String, second: String },
+
+    /// Inputs of the model that the table lacks.
+    #[error("the table lacks {} that the model was trained on: {}", plural(.0.len(), "input column"), listed(.0))]
+    MissingColumns(Vec<(String, Option<String>)>),
+
+    /// The numbers themselves are not fit for learning.
+    #[error(transparent)]
+    Data(#[from] crate::Error),
+}
+
+pub(super) fn plural(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn listed(names: &[(String, Option<String>)]) -> String {
+    let one = |(name, nearest): &(String, Option<String>)| match nearest {
+        Some(nearest) => format!("{} (did you mean {}?)", excerpt(name), excerpt(nearest)),
+        None => excerpt(name),
+    };
+    names.iter().map(one).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,204 @@
+//! Which column of a table plays which part.
+
+use super::encode_error::{EncodeError, plural};
+use crate::table::{Column, ReadOptions, Table, Values, nearest};
+use serde::{Deserialize, Serialize};
+
+/// What each column of a table is for; every column not named here is an input.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Roles {
+    /// Columns to predict, in this order.
+    pub targets: Vec<String>,
+    /// Columns that are left out.
+    pub ignore: Vec<String>,
+    /// Column with the row weights.
+    pub weight: Option<String>,
+}
+
+/// Roles as a user writes them, before a table is there to check them against.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoleChoice {
+    targets: Targets,
+    ignore: Vec<String>,
+    weight: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Targets {
+    Named(Vec<String>),
+    Last(usize),
+}
+
+impl RoleChoice {
+    /// Reads lists of names such as `a,b,c`; a name that contains a comma stands in double quotes. Several lists are
+    /// joined. `last:3` as the only list of targets means the last three columns that have no other role.
+    pub fn parse(targets: &[String], ignore: &[String], weight: Option<&str>) -> Result<RoleChoice, EncodeError> {
+        let targets = match targets {
+            [one] if one.starts_with("last:") => {
+                let count = one.trim_start_matches("last:").parse().ok().filter(|&count| count > 0);
+                Targets::Last(count.ok_or_else(|| EncodeError::BadLast { text: one.clone() })?)
+            }
+            lists => Targets::Named(split_names(lists)?),
+        };
+        let choice = RoleChoice { targets, ignore: split_names(ignore)?, weight: weight.map(String::from) };
+        choice.check_overlaps()?;
+        Ok(choice)
+    }
+
+    fn named_targets(&self) -> &[String] {
+        match &self.targets {
+            Targets::Named(names) => names,
+            Targets::Last(_) => &[],
+        }
+    }
+
+    fn check_overlaps(&self) -> Result<(), EncodeError> {
+        if self.targets == Targets::Named(Vec::new()) {
+            return Err(EncodeError::NoTargets);
+        }
+        let weight: Vec<String> = self.weight.iter().cloned().collect();
+        let mut taken: Vec<(&str, &'static str)> = Vec::new();
+        for (names, role) in [(self.named_targets(), "a target"), (&weight, "the weight"), (&self.ignore, "ignored")] {
+            for name in names {
+                match taken.iter().find(|(other, _)| other == name) {
+                    Some((_, first)) if *first == role => {
+                        return Err(EncodeError::NamedTwice { role, name: name.clone() });
+                    }
+                    Some((_, first)) => {
+                        return Err(EncodeError::TwoRoles { name: name.clone(), first, second: role });
+                    }
+                    None => taken.push((name, role)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How to read the table: targets and weight must be numbers, ignored columns are not even looked at.
+    pub fn read_options(&self) -> ReadOptions {
+        let numeric = self.named_targets().iter().chain(&self.weight).cloned().collect();
+        ReadOptions { numeric_columns: numeric, ignored_columns: self.ignore.clone(), ..ReadOptions::default() }
+    }
+
+    /// The roles in a given table; every name must be one of its columns.
+    pub fn resolve(&self, table: &Table) -> Result<Roles, EncodeError> {
+        let names: Vec<&str> = table.columns().iter().map(|c| c.name.as_str()).collect();
+        let check = |role: &'static str, name: &String, known: bool| {
+            if known {
+                return Ok(());
+            }
+            let nearest = nearest(name, names.iter().copied()).map(String::from);
+            Err(EncodeError::UnknownColumn { role, name: name.clone(), nearest })
+        };
+        for name in self.named_targets() {
+            check("a target", name, names.contains(&name.as_str()))?;
+        }
+        if let Some(name) = &self.weight {
+            check("the weight", name, names.contains(&name.as_str()))?;
+        }
+        for name in &self.ignore {
+            check("one to ignore", name, names.contains(&name.as_str()) || table.ignored().contains(name))?;
+        }
+        let has_role = |name: &str| self.ignore.iter().chain(&self.weight).any(|other| other == name);
+        let free: Vec<String> = names.iter().filter(|name| !has_role(name)).map(|name| name.to_string()).collect();
+        let targets = match &self.targets {
+            Targets::Named(targets) if targets.len() == free.len() => return Err(EncodeError::NoInputs),
+            Targets::Named(targets) => targets.clone(),
+            Targets::Last(count) if *count >= free.len() => {
+                return Err(EncodeError::LastTooMany { asked: *count, available: free.len() });
+            }
+            Targets::Last(count) => free[free.len() - count..].to_vec(),
+        };
+        Ok(Roles { targets, ignore: self.ignore.clone(), weight: self.weight.clone() })
+    }
+}
+
+impl Roles {
+    /// [`RoleChoice::parse`] and [`RoleChoice::resolve`] in one step, for a table that is already there.
+    pub fn resolve(
+        table: &Table,
+        targets: &[String],
+        ignore: &[String],
+        weight: Option<&str>,
+    ) -> Result<Roles, EncodeError> {
+        RoleChoice::parse(targets, ignore, weight)?.resolve(table)
+    }
+
+    /// Columns that play the part of inputs.
+    pub fn inputs<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Column> {
+        table.columns().iter().filter(|column| {
+            let mut other = self.targets.iter().chain(&self.ignore).chain(&self.weight);
+            !other.any(|name| *name == column.name)
+        })
+    }
+
+    /// Rows in which at least one target is known, and a note about the others: they say nothing about any target.
+    pub fn observed_rows(&self, table: &Table) -> Result<(Vec<usize>, Vec<String>), EncodeError> {
+        let mut known = vec![false; table.rows()];
+        for name in &self.targets {
+            let numbers = numbers(table, "a target", name)?;
+            known.iter_mut().zip(numbers.iter()).for_each(|(known, value)| *known |= !value.is_nan());
+        }
+        let rows: Vec<usize> = (0..table.rows()).filter(|&row| known[row]).collect();
+        if rows.is_empty() {
+            return Err(EncodeError::NoRows { targets: self.targets.len() });
+        }
+        let left_out = table.rows() - rows.len();
+        let note = || format!("{} without any target value left out", plural(left_out, "row"));
+        let notes = if left_out > 0 { vec![note()] } else { Vec::new() };
+        Ok((rows, notes))
+    }
+}
+
+/// The numbers of a column; text in it is an error, unless all of it is missing.
+pub(super) fn numbers<'a>(
+    table: &'a Table,
+    role: &'static str,
+    name: &str,
+) -> Result<std::borrow::Cow<'a, [f64]>, EncodeError> {
+    let Some(column) = table.column(name) else {
+        let names = table.columns().iter().map(|c| c.name.as_str());
+        let nearest = nearest(name, names).map(String::from);
+        return Err(EncodeError::UnknownColumn { role, name: name.to_owned(), nearest });
+    };
+    match &column.values {
+        Values::Numeric(numbers) => Ok(numbers.into()),
+        Values::Text { levels, codes } => {
+            let number = |(row, &code): (usize, &u32)| match levels.get(code as usize) {
+                None => Ok(f64::NAN),
+                Some(text) => match text.trim().parse::<f64>() {
+                    Ok(number) if number.is_finite() => Ok(number),
+                    _ => {
+                        Err(EncodeError::NotNumeric { role, column: name.to_owned(), row: row + 1, text: text.clone() })
+                    }
+                },
+            };
+            codes.iter().enumerate().map(number).collect::<Result<Vec<f64>, _>>().map(Into::into)
+        }
+    }
+}
+
+/// Splits lists such as `a,"b, c",d` at the commas that stand outside double quotes.
+pub fn split_names(lists: &[String]) -> Result<Vec<String>, EncodeError> {
+    let mut names = Vec::new();
+    for list in lists {
+        let (mut name, mut quoted) = (String::new(), false);
+        for letter in list.chars().chain([',']) {
+            match letter {
+                // A quote inside a name, as in 5" pipe, is part of it.
+                '"' if quoted || name.trim().is_empty() => quoted = !quoted,
+                ',' if !quoted => {
+                    let finished = std::mem::take(&mut name);
+                    if !finished.trim().is_empty() {
+                        names.push(finished.trim().to_owned());
+                    }
+                }
+                other => name.push(other),
+            }
+        }
+        if quoted {
+            return Err(EncodeError::Quote { text: list.clone() });
+        }
+    }
+    Ok(names)
+}
