@@ -60,6 +60,14 @@ pub enum Error {
         /// Noise precision it was built with.
         noise: f64,
     },
+    /// A method cannot do what the data ask of it.
+    #[error("method {method}: {problem}")]
+    Unsupported {
+        /// Its name.
+        method: &'static str,
+        /// What it cannot do, and what to do instead.
+        problem: String,
+    },
     /// No method has this name.
     #[error(
         "no method is called \"{name}\"{}; the methods are {}",

@@ -133,8 +133,13 @@ fn every_method_beats_or_equals_the_mean_on_an_easy_problem() {
     each(|name, method| {
         let forecast = method.fit(&train, 0).unwrap().predict(test.inputs()).unwrap();
         let r2 = rffblr::metrics::task_r2(test.targets(), forecast.mean.as_ref()).unwrap().overall;
-        // Noise of 0.2 on a signal of variance one half or more leaves R² of 0.9 to reach.
-        assert!(r2 > if name == "mean" { -0.1 } else { 0.8 }, "{name}: {r2}");
+        // Noise of 0.2 on a signal of variance one half or more leaves R² of 0.9 to reach; a line gets part of the way.
+        let least = match name {
+            "mean" => -0.1,
+            "ridge" => 0.3,
+            _ => 0.8,
+        };
+        assert!(r2 > least, "{name}: {r2}");
     });
 }
 
