@@ -150,7 +150,11 @@ impl Model {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let text = self.to_json()?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(io)?;
+        let mut new = tempfile::Builder::new();
+        // The permissions of any other file, not those of a secret.
+        #[cfg(unix)]
+        new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let mut file = new.tempfile_in(folder).map_err(io)?;
         file.write_all(text.as_bytes()).map_err(io)?;
         file.as_file().sync_all().map_err(io)?;
         file.persist(path).map_err(|e| io(e.error))?;

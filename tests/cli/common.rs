@@ -1,7 +1,7 @@
 //! A temporary folder, and the real binary running in it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// A folder that vanishes with the test.
@@ -70,8 +70,10 @@ impl Folder {
     pub fn fails(&self, arguments: &[&str], says: &[&str]) -> Ran {
         let ran = self.run(arguments);
         assert_eq!(ran.code, 1, "{arguments:?}: {}\n{}", ran.out, ran.err);
-        assert!(ran.err.starts_with("error: ") && !ran.err.contains("panicked"), "{}", ran.err);
-        assert!(!ran.err.trim_end().contains("\n\n"), "more than a paragraph: {}", ran.err);
+        // Notes may come first; the error is the last line.
+        let mut lines = ran.err.lines().skip_while(|line| line.starts_with("note: "));
+        assert!(lines.next().is_some_and(|line| line.starts_with("error: ")), "{}", ran.err);
+        assert!(!ran.err.contains("panicked") && !ran.err.trim_end().contains("\n\n"), "{}", ran.err);
         for word in says {
             assert!(ran.err.contains(word), "{arguments:?} does not say {word:?}: {}", ran.err);
         }
@@ -132,8 +134,4 @@ pub fn read_numbers(text: &str) -> Vec<(String, Vec<f64>)> {
         }
     }
     columns
-}
-
-pub fn exists(path: &Path) -> bool {
-    path.symlink_metadata().is_ok()
 }

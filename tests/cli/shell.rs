@@ -123,7 +123,7 @@ fn manual_pages_are_not_replaced_unasked() {
     assert!(message.contains("rffblr-data.1 already exists") && message.contains("--force"), "{message}");
     assert_eq!(folder.names(), ["rffblr-data.1"]);
     assert_eq!(fs::read_to_string(&page).unwrap(), "mine");
-    folder.done(&["man", ".", "--force"]).out;
+    folder.done(&["man", ".", "--force"]);
     assert!(fs::read_to_string(&page).unwrap().contains(".TH rffblr-data 1"));
     fs::write(folder.path("file"), "").unwrap();
     assert!(folder.fails(&["man", "file/man1"], &[]).err.contains("cannot make the folder file/man1"));

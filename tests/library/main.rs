@@ -3,6 +3,7 @@
 mod conformance;
 mod determinism;
 mod edge_cases;
+mod encode;
 mod file;
 mod fit;
 mod prediction;

@@ -118,7 +118,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64, path: Option<&Path>) -> 
         model.drawn_features() + if model.settings().links { model.input_names().len() } else { 0 },
         match model.stop() {
             Stop::Converged => "Converged",
-            Stop::MaxIterations => "Stopped at the limit",
+            Stop::MaxIterations => "Stopped at --max-iterations",
             Stop::Requested => "Stopped on request",
         },
         model.trace().len(),

@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 fn stop_reason(model: &Model) -> &'static str {
     match model.stop() {
         Stop::Converged => "converged",
-        Stop::MaxIterations => "stopped at the limit",
+        Stop::MaxIterations => "stopped at the limit (max-iterations)",
         Stop::Requested => "stopped on request",
     }
 }

@@ -42,7 +42,7 @@ enum Command {
     /// Draw a cohort with known truth, fit it and show how well that went
     Demo(demo::Arguments),
     /// Learn a model from a table and write it to a file
-    Fit(fit::Arguments),
+    Fit(Box<fit::Arguments>),
     /// Predict the targets of a table with a model
     Predict(predict::Arguments),
     /// Show what a model is: settings, origin, inputs, noise and waves

@@ -73,6 +73,14 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// A new file with the permissions of any other, not those of a secret.
+fn temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
 /// Writes a file, whole or not at all; an existing one is replaced only by force.
 pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
@@ -82,7 +90,7 @@ pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Resu
     }
     expect_free(path, force)?;
     let folder = folder_of(path);
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot)?;
+    let mut file = temporary(folder).with_context(cannot)?;
     write(&mut file).with_context(cannot)?;
     file.as_file().sync_all().with_context(cannot)?;
     match if force { file.persist(path) } else { file.persist_noclobber(path) } {

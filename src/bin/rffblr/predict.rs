@@ -2,11 +2,12 @@
 
 use crate::fit::significant;
 use crate::output;
+use crate::training::delimiter;
 use anyhow::{Context, Result, bail};
 use rffblr::data::Encoder;
 use rffblr::linalg::Mat;
 use rffblr::metrics::{ReferenceMean, Scores, Spread};
-use rffblr::table::{self, Column, Table, Values, write_csv, write_parquet};
+use rffblr::table::{self, Column, ReadOptions, Table, Values, write_csv, write_parquet};
 use rffblr::{Model, Prediction};
 use std::path::{Path, PathBuf};
 
@@ -27,6 +28,9 @@ pub struct Arguments {
     /// Probability that an observation lies between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = probability)]
     interval: f64,
+    /// Character between the cells of a text file, or tab [default: recognised]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    delimiter: Option<u8>,
     /// Replace the output if it exists
     #[arg(long)]
     force: bool,
@@ -71,7 +75,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             &plain
         }
     };
-    let table = table::read(&arguments.data, &encoder.read_options())?;
+    let options = ReadOptions { delimiter: arguments.delimiter, ..encoder.read_options() };
+    let table = table::read(&arguments.data, &options)?;
     let (inputs, notes) =
         encoder.inputs(&table).with_context(|| format!("{} does not fit the model", arguments.data.display()))?;
     if !arguments.quiet {
@@ -86,14 +91,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             output::print(&String::from_utf8(text)?)?;
         }
         Some((path, format)) => output::save(path, arguments.force, |mut file| {
-            Ok(match format {
+            match format {
                 Format::Csv => write_csv(&predictions, &mut file)?,
                 Format::Parquet => {
                     let mut bytes = Vec::new();
                     write_parquet(&predictions, &mut bytes)?;
                     file.write_all(&bytes)?;
                 }
-            })
+            }
+            Ok(())
         })?,
     }
     if !arguments.quiet

@@ -25,7 +25,7 @@ pub struct SettingArguments {
     /// Settings to start from
     #[arg(long, value_enum, default_value_t = Preset::Default)]
     preset: Preset,
-    /// TOML file of settings, named as the flags with _ for -; flags win over it
+    /// TOML file of the library's settings, for example max_iterations = 50; flags win over it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     #[arg(long, value_name = "N", value_parser = features, help = help("features", "Cosines to draw: 300, or per-row:2"))]

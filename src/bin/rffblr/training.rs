@@ -28,9 +28,21 @@ pub struct TableArguments {
     /// Columns to read as text, one level per distinct value, although they hold numbers
     #[arg(long, value_name = "NAMES")]
     text: Vec<String>,
+    /// Character between the cells of a text file, or tab [default: recognised]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    delimiter: Option<u8>,
     /// Missing inputs: take the training median and mark them, or refuse them
     #[arg(long, value_name = "HOW", default_value = "impute", value_parser = missing_inputs())]
     missing: MissingInputs,
+}
+
+/// A single character, or the word for one that is hard to type.
+pub fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" => Ok(b'\t'),
+        [character] => Ok(*character),
+        _ => Err("write one ASCII character, or tab".into()),
+    }
 }
 
 fn missing_inputs() -> impl TypedValueParser<Value = MissingInputs> {
@@ -57,6 +69,7 @@ impl TableArguments {
         let choice = RoleChoice::parse(&targets, &self.ignore, self.weight.as_deref())?;
         let mut options = choice.read_options();
         options.text_columns = split_names(&self.text)?;
+        options.delimiter = self.delimiter;
         let table = table::read(&path, &options)?;
         let roles = choice.resolve(&table)?;
         let (rows, notes) = roles.observed_rows(&table)?;

@@ -1,0 +1,81 @@
+//! `rffblr inspect` and `rffblr verify`.
+
+use crate::common::{Folder, fitted};
+use rffblr::Model;
+use serde_json::Value;
+
+#[test]
+fn a_model_is_told_in_words() {
+    let folder = fitted();
+    let ran = folder.done(&["inspect", "model.json"]);
+    assert!(ran.err.is_empty());
+    for word in [
+        "A model of 2 targets from 7 inputs: the sum of 60 cosines, 7 straight lines and a constant.",
+        "rffblr 0.1.0",
+        "60 rows",
+        "noise std",
+        "colour=red",
+        "1 for this level",
+        "number, missing as 30.00",
+        "kernel length",
+        "Kernel view: rbf",
+        "Cosines with the largest weights",
+        "max-iterations",
+    ] {
+        assert!(ran.out.contains(word), "does not say {word:?}: {}", ran.out);
+    }
+}
+
+#[test]
+fn the_json_holds_the_same_as_the_model() {
+    let folder = fitted();
+    let facts: Value = serde_json::from_str(&folder.done(&["inspect", "model.json", "--json"]).out).unwrap();
+    let model = Model::load(&folder.path("model.json")).unwrap();
+    assert_eq!(facts["writer"], model.writer());
+    assert_eq!(facts["training"]["rows"], 60);
+    assert_eq!(facts["training"]["sha256"], model.fingerprint());
+    assert_eq!(facts["training"]["sweeps"], model.trace().len());
+    assert_eq!(facts["settings"]["max_iterations"], 60);
+    assert_eq!(facts["bandwidth"], model.bandwidth());
+    assert_eq!(facts["active_features"], 67);
+    assert_eq!(facts["targets"][1]["name"], "cost");
+    assert_eq!(facts["targets"][1]["noise_std"], model.noise_std()[1]);
+    assert_eq!(facts["inputs"][2]["name"], "dose");
+    assert_eq!(facts["inputs"][2]["scale"], model.relevance()[2]);
+    assert_eq!(facts["links"].as_array().unwrap().len(), 7);
+    assert_eq!(facts["sinusoids"].as_array().unwrap().len(), 60);
+    assert_eq!(facts["encoder"]["roles"]["ignore"][0], "id");
+}
+
+/// Changes a model file and gives it a checksum to match.
+fn change(folder: &Folder, edit: impl FnOnce(&mut Value)) {
+    let mut value: Value = serde_json::from_str(&folder.text("model.json")).unwrap();
+    edit(&mut value);
+    value.as_object_mut().unwrap().remove("sha256");
+    use sha2::{Digest, Sha256};
+    let sum: String = Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect();
+    value["sha256"] = sum.into();
+    folder.put("changed.json", value.to_string());
+}
+
+#[test]
+fn verify_tells_whole_from_changed() {
+    let folder = fitted();
+    let ran = folder.done(&["verify", "model.json"]);
+    assert!(ran.out.contains("largest difference") && ran.out.contains("10 probe predictions"), "{}", ran.out);
+    change(&folder, |value| {
+        let mean = &mut value["probes"]["mean"]["values"][3];
+        *mean = (mean.as_f64().unwrap() + 1.0).into();
+    });
+    folder.fails(&["verify", "changed.json"], &["changed.json", "does not compute what it stored"]);
+    // A byte that changes a number breaks the checksum.
+    let damaged = folder.text("model.json").replacen("\"seed\":0", "\"seed\":1", 1);
+    folder.put("damaged.json", damaged);
+    for command in ["verify", "inspect"] {
+        folder.fails(&[command, "damaged.json"], &["damaged.json", "checksum"]);
+        folder.fails(&[command, "absent.json"], &["absent.json"]);
+        folder.fails(&[command, "cohort.csv"], &["cohort.csv", "JSON"]);
+    }
+    change(&folder, |value| value["format_version"] = 2.into());
+    folder.fails(&["inspect", "changed.json"], &["newer program", "upgrade"]);
+}

@@ -1,0 +1,132 @@
+//! Nothing is overwritten unasked, nothing is left half-written, and a full disk is told.
+
+use crate::common::{Folder, Ran, cohort, fitted};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+#[test]
+fn files_are_replaced_only_by_force() {
+    let folder = fitted();
+    folder.put("model.json", "precious").put("out.csv", "precious");
+    let fit = ["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "-omodel.json"];
+    folder.fails(&fit, &["model.json already exists", "--force"]);
+    assert_eq!(folder.text("model.json"), "precious");
+    folder.done(&[&fit[..], &["--force"]].concat());
+    let predict = ["predict", "model.json", "cohort.csv", "-o", "out.csv"];
+    folder.fails(&predict, &["out.csv already exists", "--force"]);
+    assert_eq!(folder.text("out.csv"), "precious");
+    folder.done(&[&predict[..], &["--force"]].concat());
+    assert!(folder.text("out.csv").starts_with("cost,cost_std"));
+    assert_eq!(folder.names(), ["cohort.csv", "model.json", "out.csv"]);
+    // By no force can a folder be replaced.
+    std::fs::create_dir(folder.path("folder.csv")).unwrap();
+    folder.fails(&["predict", "model.json", "cohort.csv", "-ofolder.csv", "--force"], &["is a folder"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn new_files_have_the_usual_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = fitted();
+    let mode = |name: &str| std::fs::metadata(folder.path(name)).unwrap().permissions().mode();
+    assert_eq!(mode("model.json"), mode("cohort.csv"));
+}
+
+/// Starts a fit that would take hours, ends it by a signal while it runs, and gives the folder back.
+#[cfg(unix)]
+fn interrupted(signal: &str, before: Option<&str>) -> Folder {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new();
+    folder.put("cohort.csv", cohort());
+    if let Some(text) = before {
+        folder.put("model.json", text);
+    }
+    let mut fit = folder.command(&[
+        "fit",
+        "cohort.csv",
+        "--targets=glucose,cost",
+        "--ignore=id",
+        "--features=1500",
+        "--max-iterations=100000000",
+        "--tolerance=1e-300",
+        "--threads=1",
+        "-omodel.json",
+        "--force",
+    ]);
+    let mut child = fit.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(child.try_wait().unwrap().is_none(), "the fit ended before it could be interrupted");
+    let sent = Instant::now();
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    assert!(sent.elapsed() < Duration::from_secs(5), "it took {:?} to stop", sent.elapsed());
+    assert!(status.signal().is_some() || status.code() != Some(0), "{status}");
+    folder
+}
+
+#[cfg(unix)]
+#[test]
+fn a_fit_that_is_killed_or_interrupted_leaves_nothing() {
+    for signal in ["-KILL", "-INT"] {
+        assert_eq!(interrupted(signal, None).names(), ["cohort.csv"], "{signal}");
+        let folder = interrupted(signal, Some("old"));
+        assert_eq!(folder.names(), ["cohort.csv", "model.json"], "{signal}");
+        assert_eq!(folder.text("model.json"), "old");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let folder = fitted();
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for arguments in [
+        &["predict", "model.json", "cohort.csv"][..],
+        &["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "-o-"],
+        &["inspect", "model.json"],
+        &["inspect", "model.json", "--json"],
+        &["verify", "model.json"],
+    ] {
+        let ran = Ran::from(folder.command(arguments).stdout(full()).output().unwrap());
+        assert_eq!(ran.code, 1, "{arguments:?}");
+        assert!(ran.err.contains("error: cannot write to standard output"), "{arguments:?}: {}", ran.err);
+    }
+    folder
+        .fails(&["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "-o/dev/full"], &["/dev/full"]);
+}
+
+/// A quota of a few kilobytes in place of a small disk: the write in the middle of the file fails.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_up_leaves_nothing_half_written() {
+    let folder = fitted();
+    let long: String = (0..200).map(|n| format!("{n},1,red\n")).collect();
+    folder.put("long.csv", format!("age,dose,colour\n{long}"));
+    let before = folder.names();
+    for line in [
+        "fit cohort.csv --targets=glucose,cost --ignore=id --max-iterations=3 -obig.json",
+        "predict model.json long.csv -obig.csv",
+        "predict model.json long.csv -obig.parquet",
+        "fit cohort.csv --targets=glucose,cost --ignore=id --max-iterations=3 -omodel.json --force",
+    ] {
+        let model = folder.text("model.json");
+        let limited = format!("trap '' XFSZ; ulimit -f 8; exec {} {line}", env!("CARGO_BIN_EXE_rffblr"));
+        let output = Command::new("sh").args(["-c", &limited]).current_dir(folder.path("")).output().unwrap();
+        let ran = Ran::from(output);
+        assert_eq!(ran.code, 1, "{line}: {}", ran.err);
+        assert!(ran.err.contains("error: cannot write "), "{line}: {}", ran.err);
+        assert_eq!(folder.names(), before, "{line}");
+        assert_eq!(folder.text("model.json"), model);
+    }
+}
+
+#[test]
+fn a_folder_that_does_not_exist_is_told_before_the_fit() {
+    let folder = Folder::new();
+    folder.put("cohort.csv", cohort());
+    let start = Instant::now();
+    let hours = ["--features=1500", "--max-iterations=100000000", "--tolerance=1e-300"];
+    let fit = ["fit", "cohort.csv", "--targets=cost", "--ignore=id", "-ono/model.json"];
+    folder.fails(&[&fit[..], &hours].concat(), &["no/model.json"]);
+    assert!(start.elapsed() < Duration::from_secs(30));
+}
