@@ -60,7 +60,40 @@ pub enum Error {
         /// Noise precision it was built with.
         noise: f64,
     },
-    /// A model file could not be read or written.
+    /// A method cannot do what the data ask of it.
+    #[error("method {method}: {problem}")]
+    Unsupported {
+        /// Its name.
+        method: &'static str,
+        /// What it cannot do, and what to do instead.
+        problem: String,
+    },
+    /// No method has this name.
+    #[error(
+        "no method is called \"{name}\"{}; the methods are {}",
+        nearest.map(|near| format!(" (did you mean \"{near}\"?)")).unwrap_or_default(),
+        known.join(", ")
+    )]
+    UnknownMethod {
+        /// What was asked for.
+        name: String,
+        /// A method that looks like it.
+        nearest: Option<&'static str>,
+        /// All methods.
+        known: Vec<&'static str>,
+    },
+    /// Rows cannot be split for cross-validation as asked.
+    #[error("{place}: {problem}")]
+    Folds {
+        /// The file or the setting that asks for it.
+        place: String,
+        /// What is wrong and what would be right.
+        problem: String,
+    },
+    /// Predictions could not be scored.
+    #[error(transparent)]
+    Metrics(#[from] crate::metrics::MetricsError),
+    /// A file could not be read or written.
     #[error("{path}: {source}", path = path.display())]
     Io {
         /// The file.

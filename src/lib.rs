@@ -40,11 +40,14 @@
 
 #![warn(missing_docs)]
 
+pub mod baselines;
 pub mod catalogue;
 pub mod data;
 mod error;
+pub mod evaluate;
 pub mod fourier;
 pub mod linalg;
+pub mod method;
 pub mod metrics;
 mod model;
 pub mod normal;

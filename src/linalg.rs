@@ -178,9 +178,9 @@ pub(crate) struct Spectral {
 impl Spectral {
     pub(crate) fn new(s: Mat<f64>) -> Option<Self> {
         let n = s.nrows();
-        // faer counts down from n − 1; a model whose features were all dropped gets here with none.
         if n == 0 {
-            return Some(Spectral { values: Vec::new(), vectors: Mat::zeros(0, 0) });
+            // faer subtracts one from the size.
+            return Some(Spectral { values: Vec::new(), vectors: s });
         }
         // Sequential: faer's parallel tridiagonalisation has other bits for other numbers of threads.
         let par = Par::Seq;
@@ -230,6 +230,19 @@ pub(crate) fn orthonormal(mut a: Mat<f64>) -> Mat<f64> {
     q
 }
 
+/// aᵀb. Eight running sums let the processor add in parallel; their number is fixed, so the bits are too.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for i in 0..8 {
+            sums[i] += a[i] * b[i];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+}
+
 /// Runs `f` on every column, in parallel if that pays, and returns what it gave in the order of the columns.
 pub(crate) fn map_columns<T: Send>(
     a: &mut Mat<f64>,
@@ -237,12 +250,13 @@ pub(crate) fn map_columns<T: Send>(
     f: impl Fn(usize, &mut [f64]) -> T + Sync,
 ) -> Vec<T> {
     // A column cell costs about as much as a few dozen multiplications of a matrix product.
-    if threads.par(32.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
+    if threads.par(64.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
         return (0..a.ncols()).map(|j| f(j, a.col_as_slice_mut(j))).collect();
     }
     a.as_mut()
         .par_col_iter_mut()
         .enumerate()
+        .with_min_len(16)
         .map(|(j, column)| {
             let column = column.try_as_col_major_mut().expect("a Mat is column-major");
             f(j, column.as_slice_mut())

@@ -63,7 +63,7 @@ pub enum ReferenceMean<'a> {
     Test,
 }
 
-/// Coefficient of determination, R² = 1 - Σ(y - ŷ)² / Σ(y - ȳ)² for each task.
+/// (M1) Coefficient of determination, R² = 1 - Σ(y - ŷ)² / Σ(y - ȳ)² for each task.
 ///
 /// ȳ is the mean of the observed scored cells of the task; the overall score is the unweighted
 /// mean over tasks. A constant truth (also: a single row) scores 1 if predicted exactly, else 0.
@@ -72,7 +72,7 @@ pub fn task_r2(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<Ta
     Ok(mean_over_tasks(&tasks, |_, task| task.r2()))
 }
 
-/// R² of all observed cells taken as one long vector, on their raw scale, around one overall mean.
+/// (M2) R² of all observed cells taken as one long vector, on their raw scale, around one overall mean.
 ///
 /// Differences between the levels of the tasks count as explained variance here, so this can be
 /// far above [`task_r2`]. The same convention holds for constant truth.
@@ -80,7 +80,7 @@ pub fn pooled_r2(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<
     Ok(Observed::pool(&observed_tasks(truth, prediction)?).r2())
 }
 
-/// Relative root mean squared error, √(Σ(y - ŷ)² / Σ(y - m)²) for each task, where m is the
+/// (M3) Relative root mean squared error, √(Σ(y - ŷ)² / Σ(y - m)²) for each task, where m is the
 /// reference mean of that task. The overall score is the mean over tasks, known as aRRMSE.
 ///
 /// If the reference is exact (denominator 0) the score is 0 for an exact prediction, else 1;
@@ -106,7 +106,7 @@ pub fn rrmse(
     }
 }
 
-/// Root mean squared error, √(Σ(y - ŷ)² / n) for each task; overall over all observed cells.
+/// (M4) Root mean squared error, √(Σ(y - ŷ)² / n) for each task; overall over all observed cells.
 pub fn rmse(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<TaskScore, MetricsError> {
     let tasks = observed_tasks(truth, prediction)?;
     let root_mean_square = |v: &[f64]| norm(v) / (v.len() as f64).sqrt();
@@ -116,13 +116,13 @@ pub fn rmse(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<TaskS
     })
 }
 
-/// Mean absolute error, Σ|y - ŷ| / n for each task; overall over all observed cells.
+/// (M5) Mean absolute error, Σ|y - ŷ| / n for each task; overall over all observed cells.
 pub fn mae(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<TaskScore, MetricsError> {
     check_shape("prediction", truth, prediction)?;
     Ok(mean_over_cells(truth, |y, i, j| (y - prediction[(i, j)]).abs()))
 }
 
-/// Negative log predictive density: the mean of [`gaussian_nlpd`] for each task; overall over all
+/// (M6) Negative log predictive density: the mean of [`gaussian_nlpd`] for each task; overall over all
 /// observed cells. In nats. Lower is better.
 pub fn nlpd(
     truth: MatRef<'_, f64>,
@@ -134,7 +134,7 @@ pub fn nlpd(
     Ok(mean_over_cells(truth, |y, i, j| gaussian_nlpd(y, prediction[(i, j)], std[(i, j)])))
 }
 
-/// Continuous ranked probability score: the mean of [`gaussian_crps`] for each task; overall over
+/// (M7) Continuous ranked probability score: the mean of [`gaussian_crps`] for each task; overall over
 /// all observed cells. In units of the task. Lower is better.
 pub fn crps(
     truth: MatRef<'_, f64>,
@@ -146,7 +146,7 @@ pub fn crps(
     Ok(mean_over_cells(truth, |y, i, j| gaussian_crps(y, prediction[(i, j)], std[(i, j)])))
 }
 
-/// Share of observed cells with `lower <= y <= upper` for each task; overall over all observed
+/// (M8) Share of observed cells with `lower <= y <= upper` for each task; overall over all observed
 /// cells. A NaN bound gives NaN.
 pub fn coverage(
     truth: MatRef<'_, f64>,

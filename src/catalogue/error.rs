@@ -48,7 +48,7 @@ pub enum CatalogueError {
     /// The catalogue holds no checksum for this data set and unverified files were not allowed.
     #[error(
         "no checksum is known for `{name}`, so a damaged or altered download could not be noticed; \
-         allow unverified files to fetch it anyway from {url}, its SHA-256 is then shown"
+         allow unverified files (--allow-unverified) to fetch it anyway from {url}, its SHA-256 is then shown"
     )]
     ChecksumUnknown {
         /// Name of the data set.
@@ -60,7 +60,7 @@ pub enum CatalogueError {
     /// A file with other content already has the name.
     #[error(
         "{} already exists and is not the expected file (its SHA-256 is {found}, expected {expected}); \
-         move it away, or force the download to replace it",
+         move it away, or force the download (--force) to replace it",
         .path.display()
     )]
     DifferentFile {

@@ -165,11 +165,7 @@ impl Encoder {
     pub fn dataset(&self, table: &Table, rows: &[usize]) -> Result<(Dataset, Vec<String>), EncodeError> {
         check_rows(table, rows)?;
         let (inputs, notes) = self.encode(table, rows)?;
-        let mut targets = Mat::zeros(rows.len(), self.roles.targets.len());
-        for (c, name) in self.roles.targets.iter().enumerate() {
-            let values = numbers(table, "a target", name)?;
-            targets.col_as_slice_mut(c).iter_mut().zip(rows).for_each(|(cell, &row)| *cell = values[row]);
-        }
+        let targets = self.targets(table, rows)?;
         let data = Dataset::named(inputs, targets, self.encoded_names(), self.roles.targets.clone())?;
         let Some(name) = &self.roles.weight else {
             return Ok((data, notes));
@@ -180,6 +176,22 @@ impl Encoder {
             return Err(EncodeError::BadWeight { column: name.clone(), row: row + 1, value: weights[row] });
         }
         Ok((data.with_weights(rows.iter().map(|&row| weights[row]).collect())?, notes))
+    }
+
+    /// Inputs and targets of some rows to judge predictions by: unlike in a [`Dataset`], a target may be missing in all
+    /// of them.
+    pub fn test_rows(&self, table: &Table, rows: &[usize]) -> Result<(Mat<f64>, Mat<f64>), EncodeError> {
+        check_rows(table, rows)?;
+        Ok((self.encode(table, rows)?.0, self.targets(table, rows)?))
+    }
+
+    fn targets(&self, table: &Table, rows: &[usize]) -> Result<Mat<f64>, EncodeError> {
+        let mut targets = Mat::zeros(rows.len(), self.roles.targets.len());
+        for (c, name) in self.roles.targets.iter().enumerate() {
+            let values = numbers(table, "a target", name)?;
+            targets.col_as_slice_mut(c).iter_mut().zip(rows).for_each(|(cell, &row)| *cell = values[row]);
+        }
+        Ok(targets)
     }
 
     /// The inputs of all rows of a table, which may have more columns than were used in training. The notes tell of

@@ -5,6 +5,7 @@ mod cohort;
 mod dataset;
 mod encode;
 mod encode_error;
+mod folds;
 mod roles;
 mod standardise;
 
@@ -13,5 +14,6 @@ pub use dataset::Dataset;
 pub(crate) use dataset::{check_inputs, expect_count};
 pub use encode::{Encoder, Encoding, MOST_LEVELS, MissingInputs, RawInput};
 pub use encode_error::EncodeError;
+pub use folds::Folds;
 pub use roles::{RoleChoice, Roles, split_names};
 pub use standardise::Standardiser;

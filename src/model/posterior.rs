@@ -51,8 +51,8 @@ impl Posterior {
         let mut mean = Mat::zeros(k, problem.tasks());
         let mut shapes = Vec::with_capacity(problem.groups.len());
         for group in &problem.groups {
-            let psi = match problem.groups.len() {
-                1 => std::mem::replace(&mut psi, Mat::new()),
+            let psi = match (problem.groups.len(), &group.rows) {
+                (1, None) => std::mem::replace(&mut psi, Mat::new()),
                 _ => group.rows_of(&psi).into_owned(),
             };
             let right = multiply(psi.as_ref().transpose(), group.targets.as_ref(), threads);

@@ -3,7 +3,7 @@
 use super::problem::{Group, Problem};
 use super::resolvent::scale_rows;
 use crate::fourier::{Basis, Scales, cosines};
-use crate::linalg::{Into, Mat, Threads, map_columns, product, select_columns};
+use crate::linalg::{Into, Mat, Threads, dot, map_columns, product, select_columns};
 use std::borrow::Cow;
 use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
@@ -157,12 +157,8 @@ impl View<'_> {
             let angles = &self.projection.col_as_slice(m)[rows.clone()];
             let mut sines = angles.to_vec();
             cosines(&mut sines, slope, basis.offsets[m] - FRAC_PI_2, -basis.amplitude);
-            let mut along = 0.0;
-            for (((g, sine), u), angle) in g.iter_mut().zip(&sines).zip(root).zip(angles) {
-                *g *= sine * u;
-                along += *g * angle;
-            }
-            along
+            g.iter_mut().zip(&sines).zip(root).for_each(|((g, sine), u)| *g *= sine * u);
+            dot(g, angles)
         };
         let along = map_columns(block, *threads, |j, g| one_column(columns.start + j, g));
         match sensitivity {

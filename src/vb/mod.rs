@@ -74,7 +74,8 @@ pub(crate) fn infer_best(
     let mut best: Option<Inference> = None;
     for run in runs {
         let run = run?;
-        if best.as_ref().is_none_or(|best| run.bound() > best.bound()) {
+        let better = |best: &Inference| run.bound() > best.bound() || best.bound().is_nan();
+        if best.as_ref().is_none_or(better) {
             best = Some(run);
         }
     }

@@ -1,7 +1,7 @@
 //! Sufficient statistics of the data under given features. They add up over blocks of rows, and the primal form of
 //! q(W) needs nothing else: data that do not fit in memory can come through here.
 
-use crate::linalg::{Into, Mat, MatRef, Threads, outer, product};
+use crate::linalg::{Into, Mat, MatRef, Threads, dot, outer, product};
 
 /// ΦᵀΦ, ΦᵀY, Φᵀu, Yᵀu, Σy² and uᵀu, where u is the column that multiplies the bias (the root of the row weights:
 /// ones without weights) and rows are already multiplied by it (equation 11).
@@ -47,8 +47,4 @@ impl Moments {
         }
         self.mass += dot(root, root);
     }
-}
-
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -1,8 +1,7 @@
 //! The data as inference sees them: standardised, multiplied by the root of the row weights, and with tasks that
 //! share their observed rows put together.
 
-use super::moments::dot;
-use crate::linalg::{Mat, select_rows};
+use crate::linalg::{Mat, dot, select_rows};
 use std::collections::BTreeMap;
 
 /// Tasks observed in exactly the same rows: one factorisation serves them all (equation 15).

@@ -153,7 +153,7 @@ impl Settings {
         targets: TargetScale::Standardised,
         weight_prior: GammaPrior::VAGUE,
         noise_prior: GammaPrior::VAGUE,
-        pruning: Pruning::BelowEqualShare(0.5),
+        pruning: Pruning::BelowEqualShare(0.7),
         learning_rate: 0.1,
         restarts: 1,
         max_iterations: 500,

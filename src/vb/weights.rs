@@ -4,11 +4,11 @@
 //! from Q_c = (I + τ_c S)⁻¹ (equations 11–13). The factorisation does not outlive the update.
 
 use super::design::{Design, Sensitivity, View};
-use super::moments::{Moments, dot};
+use super::moments::Moments;
 use super::problem::{Group, Problem};
 use super::resolvent::{Resolvent, Sums, scale_columns, scale_rows};
 use crate::error::Result;
-use crate::linalg::{Into, Mat, Threads, multiply, outer, product};
+use crate::linalg::{Into, Mat, Threads, dot, map_columns, multiply, outer, product};
 use std::ops::Range;
 
 /// q(W) = Π_c N(w_c | mean_c, Σ_c) as the other factors see it.
@@ -167,7 +167,7 @@ impl Step<'_> {
         let (rows, features) = (phi.nrows(), self.whiten.len());
         let mut s = Mat::zeros(rows, rows);
         for columns in blocks(features) {
-            outer(s.as_mut(), Into::Add, self.whitened(columns).as_ref(), self.threads);
+            outer(s.as_mut(), Into::Add, self.whitened(columns).0.as_ref(), self.threads);
         }
         let resolvent = Resolvent::new(s, &self.tau, self.threads)?;
 
@@ -185,11 +185,11 @@ impl Step<'_> {
         let (count, total_tau) = (self.tau.len() as f64, self.tau.iter().sum::<f64>());
         let mut total = 0.0;
         for columns in blocks(features) {
-            let mut z = self.whitened(columns.clone());
-            let prior: Vec<f64> = (0..columns.len()).map(|j| dot(z.col_as_slice(j), z.col_as_slice(j))).collect();
+            let (mut z, prior) = self.whitened(columns.clone());
             resolvent.half(&mut z);
+            let used = map_columns(&mut z, self.threads, |_, column| dot(column, column));
             for (j, m) in columns.clone().enumerate() {
-                let used = dot(z.col_as_slice(j), z.col_as_slice(j));
+                let used = used[j];
                 total += used;
                 // Rounding must not take a variance below what this feature alone would leave: Σ_c 1/(1 + τ_c ‖ψ_m‖²),
                 // which is at least C/(1 + τ̄ ‖ψ_m‖²) because 1/(1 + x) is convex.
@@ -218,12 +218,16 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Columns of Ψ = ΦA^{-½}.
-    fn whitened(&self, columns: Range<usize>) -> Mat<f64> {
+    /// Columns of Ψ = ΦA^{-½} and the square of their norms.
+    fn whitened(&self, columns: Range<usize>) -> (Mat<f64>, Vec<f64>) {
         let phi: &Mat<f64> = &self.view.features;
-        let mut psi = phi.as_ref().subcols(columns.start, columns.len()).to_owned();
-        scale_columns(&mut psi, |j| self.whiten[columns.start + j]);
-        psi
+        let mut psi = Mat::zeros(phi.nrows(), columns.len());
+        let squares = map_columns(&mut psi, self.threads, |j, psi| {
+            let m = columns.start + j;
+            psi.iter_mut().zip(phi.col_as_slice(m)).for_each(|(psi, phi)| *psi = phi * self.whiten[m]);
+            dot(psi, psi)
+        });
+        (psi, squares)
     }
 }
 

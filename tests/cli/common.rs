@@ -35,7 +35,12 @@ impl Folder {
 
     /// Names of the files, sorted.
     pub fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(self.0.path()).unwrap();
+        self.names_in(".")
+    }
+
+    /// Names of the files in a folder below, sorted.
+    pub fn names_in(&self, below: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(below)).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
@@ -45,6 +50,8 @@ impl Folder {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_rffblr"));
         command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
+        // Nothing of this machine's own data is in reach.
+        command.env("HOME", self.0.path()).env("XDG_CACHE_HOME", self.path("cache")).env_remove("RFFBLR_DATA");
         command
     }
 

@@ -2,7 +2,14 @@
 
 mod bad_input;
 mod common;
+mod data;
+mod demo;
+mod evaluate;
 mod fit;
 mod inspect;
 mod predict;
 mod safety;
+#[allow(dead_code, reason = "the tests of the library use more of it")]
+#[path = "../fetch/server.rs"]
+mod server;
+mod shell;

@@ -1,6 +1,7 @@
 //! Data that break careless programs. Each works or gives a clear error; nothing panics.
 
 use crate::{assert_close, normal, smooth, with_gaps};
+use proptest::prelude::*;
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
 use rffblr::{FeatureCount, Model, Noise, Pruning, Settings, TargetScale, fit};
@@ -144,7 +145,7 @@ fn shapes_and_weights_are_checked() {
 fn a_model_that_drops_every_feature_predicts_the_mean() {
     let data = smooth(30, 2, 2, 95);
     for noise in [Noise::Shared, Noise::PerTask] {
-        // No feature can add a thousand times the variance of the targets.
+        // No feature can add ten thousand times the variance of the targets.
         let settings = Settings { pruning: Pruning::BelowEqualShare(1e6), noise, ..Settings::PAPER };
         for data in [data.clone(), with_gaps(&data, 5)] {
             let model = fit(&data, &settings).unwrap();
@@ -161,6 +162,45 @@ fn a_model_that_drops_every_feature_predicts_the_mean() {
             assert!(model.leave_one_out(&data).unwrap().std.col(0).iter().all(|s| s.is_finite()));
             let again = Model::from_json(&model.to_json().unwrap()).unwrap();
             assert!(again.sinusoids().is_empty() && again.links().is_empty());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Any table of any doubles: an answer or an error, never a panic.
+    #[test]
+    fn strange_numbers_never_panic(
+        rows in 1usize..7,
+        inputs in 1usize..4,
+        tasks in 1usize..3,
+        picks in prop::collection::vec(0usize..13, 36),
+        weights in prop::option::of(prop::collection::vec(prop::sample::select(vec![0.0, 1.0, 2.5, 1e-300, 1e300]), 7)),
+        which in 0usize..3,
+    ) {
+        let strange = [
+            0.0, 1.0, -1.0, 0.5, 3.0, 1e300, -1e300, f64::MAX, f64::MIN, 5e-324, 1e-300, f64::NAN, f64::INFINITY,
+        ];
+        let at = |i: usize| strange[picks[i % picks.len()]];
+        // Mostly finite inputs, or nothing would ever be fitted.
+        let finite = |v: f64| if v.is_finite() { v } else { 2.0 };
+        let x = Mat::from_fn(rows, inputs, |n, d| finite(at(n * inputs + d)));
+        let y = Mat::from_fn(rows, tasks, |n, c| at(20 + n * tasks + c));
+        let settings = Settings { max_iterations: 6, ..both()[which].clone() };
+        let data = Dataset::new(x, y).and_then(|data| match &weights {
+            Some(weights) => data.with_weights(weights[..rows].to_vec()),
+            None => Ok(data),
+        });
+        if let Ok(data) = data
+            && let Ok(model) = fit(&data, &settings)
+        {
+            let _ = model.predict(data.inputs());
+            let _ = model.leave_one_out(&data);
+            let _ = model.kernel_view(data.inputs());
+            let _ = model.sinusoids();
+            let _ = model.sample(data.inputs(), 1, 0);
+            let _ = model.to_json().map(|text| rffblr::Model::from_json(&text).map(|_| ()));
         }
     }
 }

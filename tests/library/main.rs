@@ -1,5 +1,6 @@
 //! The library as its users call it.
 
+mod conformance;
 mod determinism;
 mod edge_cases;
 mod encode;

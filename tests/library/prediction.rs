@@ -14,10 +14,13 @@ fn settings(features: usize, noise: Noise) -> Settings {
 fn models() -> Vec<(Dataset, Model)> {
     let complete = smooth(30, 3, 3, 50);
     let gaps = with_gaps(&complete, 5);
+    // The same rows missing for every task: one group, but not all rows.
+    let y = Mat::from_fn(30, 3, |n, c| if n % 6 == 0 { f64::NAN } else { complete.targets()[(n, c)] });
+    let common = Dataset::new(complete.inputs().to_owned(), y).unwrap();
     let weights = (0..30).map(|n| [0.5, 1.0, 0.0, 1.5, 0.7][n % 5]).collect();
     let weighted = gaps.clone().with_weights(weights).unwrap();
     let mut out = Vec::new();
-    for data in [complete, gaps, weighted] {
+    for data in [complete, gaps, common, weighted] {
         for features in [8, 60] {
             for noise in [Noise::Shared, Noise::PerTask] {
                 let model = fit(&data, &settings(features, noise)).unwrap();

@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     if !arguments.quiet {
         let place = if to_stdout { None } else { Some(path.as_path()) };
-        eprintln!("{}", summary(&model, &data, seconds, place)?);
+        output::tell(&summary(&model, &data, seconds, place)?);
     }
     Ok(())
 }

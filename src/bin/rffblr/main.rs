@@ -2,25 +2,33 @@
 //!
 //! Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong.
 
+mod data;
 mod demo;
+mod evaluate;
 mod fit;
 mod inspect;
 mod output;
 mod predict;
 mod settings;
+mod shell;
 mod training;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// Version and, where known, the commit the command was built from.
+const VERSION: &str = env!("RFFBLR_VERSION");
+
 #[derive(Parser)]
-#[command(name = "rffblr", version, about, arg_required_else_help = true)]
+#[command(name = "rffblr", version = VERSION, about, arg_required_else_help = true)]
 #[command(before_help = "\
 Examples:
   rffblr demo                                  fit a cohort with known truth and see how well it does
   rffblr fit data.csv --targets a,b            learn a model from a table
   rffblr predict data.model.json new.csv       predict with it
-  rffblr inspect data.model.json               see what it is")]
+  rffblr inspect data.model.json               see what it is
+  rffblr evaluate data.csv --targets a,b       cross-validate it beside other methods
+  rffblr data list                             data sets known by name")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -41,6 +49,14 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Prove that a model file still computes what it stored
     Verify(inspect::VerifyArguments),
+    /// Cross-validate one or several methods
+    Evaluate(evaluate::Arguments),
+    /// List, find and download the data sets known by name
+    Data(data::Arguments),
+    /// Print completions for a shell
+    Completions(shell::Completions),
+    /// Write manual pages, one for each command
+    Man(shell::Man),
 }
 
 fn main() -> ExitCode {
@@ -48,7 +64,7 @@ fn main() -> ExitCode {
     if let Some(threads) = cli.threads
         && let Err(problem) = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()
     {
-        eprintln!("error: cannot start {threads} threads: {problem}");
+        output::tell(&format!("error: cannot start {threads} threads: {problem}"));
         return ExitCode::FAILURE;
     }
     let outcome = match cli.command {
@@ -57,11 +73,15 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Verify(arguments) => inspect::verify(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Data(arguments) => data::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("error: {problem:#}");
+            output::tell(&format!("error: {problem:#}"));
             ExitCode::FAILURE
         }
     }

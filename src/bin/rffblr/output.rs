@@ -15,9 +15,14 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Tells something that is not data.
+/// Tells something that is not data. Nobody can be told that standard error is closed, so that is no failure.
+pub fn tell(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Tells something the user may not expect.
 pub fn note(text: &str) {
-    eprintln!("note: {text}");
+    tell(&format!("note: {text}"));
 }
 
 /// A table with a line above and below its header and one at its end; numbers to the right of the first column.

@@ -105,13 +105,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.quiet
         && let Some(truth) = encoder.targets_if_present(&table)
     {
-        eprintln!("{}", scores(&model, &prediction, &truth, arguments.interval)?);
+        output::tell(&scores(&model, &prediction, &truth, arguments.interval)?);
     }
     Ok(())
 }
 
 /// Four columns for each target.
-fn columns(model: &Model, prediction: &Prediction, interval: f64) -> Result<Table> {
+pub fn columns(model: &Model, prediction: &Prediction, interval: f64) -> Result<Table> {
     let (lower, upper) = prediction.interval(interval)?;
     let mut columns = Vec::new();
     for (c, target) in model.target_names().iter().enumerate() {

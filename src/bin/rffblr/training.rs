@@ -1,8 +1,11 @@
 //! The flags that say what to learn from, shared by every command that learns.
 
-use crate::output;
-use anyhow::Result;
+use crate::{Cli, output};
+use anyhow::{Context, Result};
+use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use rffblr::catalogue;
 use rffblr::data::{Dataset, Encoder, MissingInputs, RoleChoice, Roles, split_names};
 use rffblr::table::{self, Table};
 use std::path::PathBuf;
@@ -10,10 +13,11 @@ use std::path::PathBuf;
 /// A table and the parts its columns play.
 #[derive(clap::Args)]
 pub struct TableArguments {
-    /// Table to learn from: CSV, TSV, ARFF or Parquet; - for standard input
+    /// Table to learn from: CSV, TSV, ARFF or Parquet; - for standard input; or a name of `rffblr data list`
     pub data: PathBuf,
-    /// Columns to predict: a,b,c or last:3; put a name that contains a comma in double quotes
-    #[arg(long, required = true, value_name = "NAMES")]
+    /// Columns to predict: a,b,c or last:3; put a name that contains a comma in double quotes [needed, except with a
+    /// name of `rffblr data list`, whose targets are known]
+    #[arg(long, value_name = "NAMES")]
     targets: Vec<String>,
     /// Columns to leave out
     #[arg(long, value_name = "NAMES")]
@@ -61,14 +65,32 @@ pub struct Training {
 impl TableArguments {
     /// Reads the table and settles who plays which part.
     pub fn read(&self) -> Result<Training> {
-        let choice = RoleChoice::parse(&self.targets, &self.ignore, self.weight.as_deref())?;
+        let (path, targets) = self.source()?;
+        let choice = RoleChoice::parse(&targets, &self.ignore, self.weight.as_deref())?;
         let mut options = choice.read_options();
         options.text_columns = split_names(&self.text)?;
         options.delimiter = self.delimiter;
-        let table = table::read(&self.data, &options)?;
+        let table = table::read(&path, &options)?;
         let roles = choice.resolve(&table)?;
         let (rows, notes) = roles.observed_rows(&table)?;
         Ok(Training { table, roles, rows, missing: self.missing, notes })
+    }
+
+    /// The file to read and the targets: those of the catalogue unless others are asked for.
+    fn source(&self) -> Result<(PathBuf, Vec<String>)> {
+        let name = self.data.to_string_lossy();
+        let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric());
+        if is_name && !self.data.exists() {
+            let set = catalogue::find(&name).with_context(|| format!("there is no file {name}"))?;
+            let known = vec![format!("last:{}", set.tasks)];
+            let targets = if self.targets.is_empty() { known } else { self.targets.clone() };
+            return Ok((catalogue::locate(set.name, None)?, targets));
+        }
+        if self.targets.is_empty() {
+            let missing = "--targets is needed: the columns to predict, such as a,b,c or last:3";
+            Cli::command().error(ErrorKind::MissingRequiredArgument, missing).exit();
+        }
+        Ok((self.data.clone(), self.targets.clone()))
     }
 }
 

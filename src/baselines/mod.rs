@@ -1,0 +1,10 @@
+//! Methods to compare RFF-BLR with, one file each. They are reached by name through
+//! [`method`](crate::method).
+
+mod gp;
+mod mean;
+mod ridge;
+
+pub use gp::GaussianProcess;
+pub use mean::TrainingMean;
+pub use ridge::Ridge;

@@ -1,0 +1,143 @@
+//! The scores of a cross-validation as tables and as JSON.
+
+use crate::output;
+use crate::training::Training;
+use rffblr::evaluate::{FoldResult, Summary};
+use rffblr::method::Method;
+use rffblr::metrics::PerTask;
+use serde_json::{Map, Value, json};
+use std::path::Path;
+
+/// A number of each fold: its key in JSON, its label in the table (if it stands there), and where it is found.
+type Quantity = (&'static str, Option<&'static str>, fn(&FoldResult) -> Option<f64>);
+
+const QUANTITIES: [Quantity; 10] = [
+    ("task_r2", Some("task R²"), |fold| Some(fold.scores.task_r2)),
+    ("pooled_r2", Some("pooled R²"), |fold| Some(fold.scores.pooled_r2)),
+    ("arrmse", Some("aRRMSE"), |fold| Some(fold.scores.arrmse)),
+    ("rmse", None, |fold| Some(fold.scores.rmse)),
+    ("mae", None, |fold| Some(fold.scores.mae)),
+    ("nlpd", Some("NLPD"), |fold| fold.scores.nlpd),
+    ("crps", Some("CRPS"), |fold| fold.scores.crps),
+    ("coverage90", Some("90 % coverage"), |fold| fold.scores.coverage),
+    ("fit_seconds", Some("fit seconds"), |fold| Some(fold.fit_seconds)),
+    ("active_features", Some("active features"), |fold| fold.active_features.map(|count| count as f64)),
+];
+
+/// A number of each task of a fold: its key in JSON, and where it is found.
+type TaskQuantity = (&'static str, fn(&PerTask) -> Option<&[f64]>);
+
+const TASK_QUANTITIES: [TaskQuantity; 7] = [
+    ("r2", |tasks| Some(&tasks.r2)),
+    ("rrmse", |tasks| Some(&tasks.rrmse)),
+    ("rmse", |tasks| Some(&tasks.rmse)),
+    ("mae", |tasks| Some(&tasks.mae)),
+    ("nlpd", |tasks| tasks.nlpd.as_deref()),
+    ("crps", |tasks| tasks.crps.as_deref()),
+    ("coverage90", |tasks| tasks.coverage.as_deref()),
+];
+
+/// Most methods side by side, so that tables stay narrow.
+const ABREAST: usize = 4;
+
+/// Over the folds that could be scored; `None` for a method that does not have this number.
+fn summary(folds: &[FoldResult], value: fn(&FoldResult) -> Option<f64>) -> Option<Summary> {
+    let scored = folds.iter().filter(|fold| fold.is_scored());
+    Summary::of(&scored.map(value).collect::<Option<Vec<f64>>>()?)
+}
+
+/// The same for one task, over the folds in which it was observed.
+fn task_summary(folds: &[FoldResult], task: usize, values: fn(&PerTask) -> Option<&[f64]>) -> Option<Summary> {
+    let observed = folds.iter().map(|fold| &fold.scores.per_task).filter(|tasks| tasks.observed[task] > 0);
+    Summary::of(&observed.map(|tasks| values(tasks).map(|all| all[task])).collect::<Option<Vec<f64>>>()?)
+}
+
+/// A table of all scores, and one for each of two scores by target.
+pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> String {
+    let folds = results.first().map_or(0, Vec::len);
+    let mut text = String::new();
+    for (methods, results) in methods.chunks(ABREAST).zip(results.chunks(ABREAST)) {
+        let header = |first: String| [first].into_iter().chain(methods.iter().map(|method| method.name().to_owned()));
+        let row = |label: &str, value: &dyn Fn(&[FoldResult]) -> Option<Summary>| {
+            [label.to_owned()].into_iter().chain(results.iter().map(|folds| mean_and_sd(value(folds)))).collect()
+        };
+        let all = QUANTITIES.iter().filter_map(|(_, label, value)| Some((label.as_ref()?, value)));
+        let rows = all.map(|(label, &value)| row(label, &|folds| summary(folds, value))).collect();
+        text += &format!("{}\n\n", output::table(header(format!("mean ± sd of {folds} folds")), rows));
+        for (title, key) in [("R² by target", "r2"), ("90 % coverage by target", "coverage90")] {
+            let Some(&(_, values)) = TASK_QUANTITIES.iter().find(|(name, _)| *name == key) else { continue };
+            let rows = targets.iter().enumerate();
+            let rows = rows.map(|(task, name)| row(name, &|folds| task_summary(folds, task, values))).collect();
+            text += &format!("{}\n\n", output::table(header(title.to_owned()), rows));
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+fn mean_and_sd(summary: Option<Summary>) -> String {
+    match summary {
+        None => "–".into(),
+        Some(Summary { mean, sd }) => {
+            let decimals = match mean.abs() {
+                size if size >= 1000.0 => 0,
+                size if size >= 100.0 => 1,
+                _ => 3,
+            };
+            format!("{mean:.decimals$} ± {sd:.decimals$}")
+        }
+    }
+}
+
+/// What was evaluated on what.
+pub struct About<'a> {
+    pub training: &'a Training,
+    pub data: &'a Path,
+    pub seed: u64,
+}
+
+/// Everything, for programs. NaN and infinity, which JSON lacks, are null.
+pub fn json(about: &About<'_>, methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Value {
+    let targets = &about.training.roles.targets;
+    let methods: Map<String, Value> = methods
+        .iter()
+        .zip(results)
+        .map(|(method, folds)| (method.name().to_owned(), Value::Object(method_json(targets, folds))))
+        .collect();
+    json!({
+        "version": crate::VERSION,
+        "data": about.data.display().to_string(),
+        "rows": about.training.table.rows(),
+        "targets": targets,
+        "seed": about.seed,
+        "methods": methods,
+    })
+}
+
+fn method_json(targets: &[String], folds: &[FoldResult]) -> Map<String, Value> {
+    let null = json!({"mean": null, "sd": null});
+    let or_null = |summary: Option<Summary>| summary.map_or(null.clone(), |summary| json!(summary));
+    let mut out: Map<String, Value> =
+        QUANTITIES.iter().map(|&(key, _, value)| (key.to_owned(), or_null(summary(folds, value)))).collect();
+    let task = |(task, name): (usize, &String)| {
+        let scores = TASK_QUANTITIES.iter();
+        let scores = scores.map(|&(key, values)| (key.to_owned(), or_null(task_summary(folds, task, values))));
+        (name.clone(), Value::Object(scores.collect()))
+    };
+    out.insert("tasks".into(), Value::Object(targets.iter().enumerate().map(task).collect()));
+    out.insert("folds".into(), folds.iter().map(|fold| Value::Object(fold_json(fold))).collect());
+    out
+}
+
+fn fold_json(fold: &FoldResult) -> Map<String, Value> {
+    let mut out: Map<String, Value> =
+        QUANTITIES.iter().map(|&(key, _, value)| (key.to_owned(), json!(value(fold)))).collect();
+    let per_task = &fold.scores.per_task;
+    let mut tasks: Map<String, Value> =
+        TASK_QUANTITIES.iter().map(|&(key, values)| (key.to_owned(), json!(values(per_task)))).collect();
+    tasks.insert("observed".into(), json!(per_task.observed));
+    out.insert("per_task".into(), Value::Object(tasks));
+    out.insert("train_rows".into(), json!(fold.train_rows));
+    out.insert("test_rows".into(), json!(fold.test_rows));
+    out
+}

@@ -1,0 +1,121 @@
+//! How well a method does on rows it has not seen: one fold of a cross-validation, and the summary over folds.
+
+use crate::data::{Dataset, Standardiser};
+use crate::error::Result;
+use crate::linalg::Mat;
+use crate::method::Method;
+use crate::metrics::{ReferenceMean, Scores, Spread};
+use serde::Serialize;
+use std::time::Instant;
+
+/// Probability of the interval whose coverage is scored.
+pub const LEVEL: f64 = 0.9;
+
+/// The rows of one fold.
+#[derive(Clone, Debug)]
+pub struct Split {
+    /// What to learn from.
+    pub train: Dataset,
+    /// Inputs to predict from.
+    pub test_inputs: Mat<f64>,
+    /// What should come out; NaN cells are not scored.
+    pub test_targets: Mat<f64>,
+}
+
+/// How a method did on one fold.
+#[derive(Clone, Debug)]
+pub struct FoldResult {
+    /// Rows learned from.
+    pub train_rows: usize,
+    /// Rows predicted.
+    pub test_rows: usize,
+    /// Wall-clock time of the fit.
+    pub fit_seconds: f64,
+    /// Features the prediction is made of, for methods that choose among features.
+    pub active_features: Option<usize>,
+    /// All scores on the test rows; relative errors are relative to the mean of the training rows.
+    pub scores: Scores,
+}
+
+impl FoldResult {
+    /// Whether there was anything to score: at least one test cell was observed.
+    pub fn is_scored(&self) -> bool {
+        self.scores.per_task.observed.iter().any(|&count| count > 0)
+    }
+}
+
+/// Fits a method to the training rows of a fold and scores its forecast of the test rows.
+pub fn evaluate(method: &dyn Method, split: &Split, seed: u64) -> Result<FoldResult> {
+    let start = Instant::now();
+    let fitted = method.fit(&split.train, seed)?;
+    let fit_seconds = start.elapsed().as_secs_f64();
+    let forecast = fitted.predict(split.test_inputs.as_ref())?;
+    let spread = forecast.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
+    let means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
+    let reference = ReferenceMean::Train(&means);
+    Ok(FoldResult {
+        train_rows: split.train.rows(),
+        test_rows: split.test_inputs.nrows(),
+        fit_seconds,
+        active_features: fitted.active_features(),
+        scores: Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, reference)?,
+    })
+}
+
+/// Mean and population standard deviation of a number over folds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Population standard deviation.
+    pub sd: f64,
+}
+
+impl Summary {
+    /// `None` without any number. A NaN among them makes both NaN: a failure in one fold is not averaged away.
+    pub fn of(values: &[f64]) -> Option<Summary> {
+        if values.is_empty() {
+            return None;
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let sd = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        Some(Summary { mean, sd })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::by_name;
+
+    #[test]
+    fn summaries_by_hand() {
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[7.0]), Some(Summary { mean: 7.0, sd: 0.0 }));
+        // Population: √((4 + 0 + 4)/3).
+        let three = Summary::of(&[1.0, 3.0, 5.0]).unwrap();
+        assert!(three.mean == 3.0 && (three.sd - (8.0f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert!(Summary::of(&[1.0, f64::NAN]).unwrap().mean.is_nan());
+    }
+
+    #[test]
+    fn the_mean_scores_as_worked_out_by_hand() {
+        let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |n, _| values[n]);
+        let train = Dataset::new(column(&[0.0, 1.0, 2.0, 3.0]), column(&[1.0, 2.0, 3.0, 6.0])).unwrap();
+        let split = Split { train, test_inputs: column(&[9.0, 8.0, 7.0]), test_targets: column(&[4.0, f64::NAN, 6.0]) };
+        let result = evaluate(by_name("mean").unwrap(), &split, 0).unwrap();
+        let scores = &result.scores;
+        // The prediction is 3: squared errors 1 and 9, around the test mean 1 and 1.
+        assert!((scores.task_r2 - (1.0 - 10.0 / 2.0)).abs() < 1e-14, "{}", scores.task_r2);
+        // The training mean is what was predicted.
+        assert!((scores.arrmse - 1.0).abs() < 1e-15);
+        assert!((scores.rmse - 5f64.sqrt()).abs() < 1e-15 && scores.mae == 2.0);
+        // σ² = 3.5: ln √(2π σ²) + (1 + 9)/(2·2·3.5); 90 % reach to 1.6449 σ = 3.077.
+        let nlpd = 0.5 * (2.0 * std::f64::consts::PI * 3.5).ln() + 10.0 / 14.0;
+        assert!((scores.nlpd.unwrap() - nlpd).abs() < 1e-14);
+        assert_eq!(scores.coverage, Some(1.0));
+        assert_eq!((result.train_rows, result.test_rows, result.active_features), (4, 3, None));
+        assert!(result.is_scored() && result.fit_seconds >= 0.0);
+    }
+}
