@@ -154,3 +154,16 @@ fn files_that_are_no_models_give_clear_errors() {
     assert!(Model::load(&path).is_err());
     assert!(model().save(&folder.path().join("no/such/folder.json")).is_err());
 }
+
+/// Files of every version stay readable: this one was written by 0.1.0, with an encoder, a missing pattern per task and
+/// per-task noise.
+#[test]
+fn kept_files_of_every_version_load_and_verify() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/data/model-v1.json");
+    let check = Model::verify(&path).unwrap();
+    assert!(check.holds() && check.cells == 10, "{check:?}");
+    let model = Model::load(&path).unwrap();
+    assert_eq!(model.input_names(), ["size", "colour=red", "colour=green", "colour=blue", "weight", "weight?"]);
+    assert_eq!(model.target_names(), ["price", "score"]);
+    assert!(model.encoder().is_some());
+}

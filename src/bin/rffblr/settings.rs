@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Where the settings start from.
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 pub enum Preset {
-    /// What works best: kernel view, input scales learned, noise per target
+    /// The kernel view, input scales learned, noise per target
     Default,
     /// The published model to the letter
     Paper,
