@@ -91,6 +91,13 @@ fn a_full_disk_is_an_error() {
         assert_eq!(ran.code, 1, "{arguments:?}");
         assert!(ran.err.contains("error: cannot write to standard output"), "{arguments:?}: {}", ran.err);
     }
+    // Nobody can be told when standard error is full; the work is done all the same.
+    let fit = ["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "-ounheard.json"];
+    for (arguments, code) in [(&fit[..], 0), (&fit[..], 1), (&["fit"], 2)] {
+        let ran = Ran::from(folder.command(arguments).stderr(full()).output().unwrap());
+        assert_eq!(ran.code, code, "{arguments:?}");
+    }
+    assert!(folder.names().contains(&"unheard.json".to_string()));
     folder
         .fails(&["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "-o/dev/full"], &["/dev/full"]);
 }

@@ -1,0 +1,114 @@
+//! From what a file says to a model: everything later code relies on is checked here.
+
+use super::{Columns, Stored};
+use crate::data::Standardiser;
+use crate::fourier::Basis;
+use crate::model::Model;
+use crate::model::posterior::{Posterior, Shape};
+
+pub(super) fn all_finite(what: &str, values: &[f64]) -> std::result::Result<(), String> {
+    match values.iter().position(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(i) => Err(format!("`{what}` has a number that is not finite, the {}th", i + 1)),
+    }
+}
+
+fn all_positive(what: &str, values: &[f64], count: usize) -> std::result::Result<(), String> {
+    if values.len() != count {
+        return Err(format!("`{what}` has {} numbers, expected {count}", values.len()));
+    }
+    all_finite(what, values)?;
+    match values.iter().position(|v| *v <= 0.0) {
+        None => Ok(()),
+        Some(i) => Err(format!("`{what}` has a number that is not positive, the {}th", i + 1)),
+    }
+}
+
+impl Columns {
+    fn read(self, what: &str) -> std::result::Result<(Vec<String>, Standardiser), String> {
+        if self.names.is_empty() || self.mean.len() != self.names.len() {
+            return Err(format!("`{what}` has {} names and {} means", self.names.len(), self.mean.len()));
+        }
+        all_finite(what, &self.mean)?;
+        all_positive(what, &self.scale, self.names.len())?;
+        Ok((self.names, Standardiser { mean: self.mean, scale: self.scale }))
+    }
+}
+
+impl TryFrom<Stored> for Model {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> std::result::Result<Model, String> {
+        let (input_names, input_scale) = stored.inputs.read("inputs")?;
+        let (target_names, target_scale) = stored.targets.read("targets")?;
+        let (inputs, tasks) = (input_names.len(), target_names.len());
+        let features = stored.features;
+        let waves = features.offsets.len();
+        all_finite("features.offsets", &features.offsets)?;
+        all_positive("features.amplitude", &[features.amplitude], 1)?;
+        if features.links.iter().any(|&d| d >= inputs) || !features.links.is_sorted_by(|a, b| a < b) {
+            return Err("`features.links` does not name inputs in rising order".into());
+        }
+        let basis = Basis {
+            spectrum: features.spectrum,
+            directions: features.directions.read("features.directions", inputs, waves)?,
+            offsets: features.offsets,
+            amplitude: features.amplitude,
+            links: features.links,
+        };
+        let scales = stored.scales;
+        all_positive("scales.bandwidth", &[scales.bandwidth], 1)?;
+        all_finite("scales.relevance", &scales.relevance)?;
+        if scales.relevance.len() != inputs || scales.relevance.iter().any(|r| *r < 0.0) {
+            return Err(format!("`scales.relevance` needs {inputs} numbers, none negative"));
+        }
+        let gammas: Vec<f64> = stored.noise.iter().flat_map(|g| [g.shape, g.rate]).collect();
+        all_positive("noise", &gammas, 2 * tasks)?;
+
+        let k = basis.columns() + 1;
+        all_positive("posterior.precision", &stored.posterior.precision, k)?;
+        let mut covered = vec![0usize; tasks];
+        let mut shapes = Vec::new();
+        for shape in stored.posterior.shapes {
+            if shape.values.len() > k || shape.values.iter().any(|l| *l < 0.0) {
+                return Err("`posterior.shapes` has more eigenvalues than features, or a negative one".into());
+            }
+            all_finite("posterior.shapes", &shape.values)?;
+            for &task in &shape.tasks {
+                *covered.get_mut(task).ok_or("`posterior.shapes` names a task that does not exist")? += 1;
+            }
+            let vectors = shape.vectors.read("posterior.shapes", k, shape.values.len())?;
+            shapes.push(Shape { tasks: shape.tasks, vectors, values: shape.values });
+        }
+        if covered.iter().any(|&times| times != 1) {
+            return Err("`posterior.shapes` does not name every task exactly once".into());
+        }
+        stored.settings.validate().map_err(|e| e.to_string())?;
+        if let Some(encoder) = &stored.encoder {
+            encoder.check(&input_names, &target_names)?;
+        }
+        Ok(Model {
+            posterior: Posterior {
+                mean: stored.posterior.mean.read("posterior.mean", k, tasks)?,
+                precision: stored.posterior.precision,
+                tau: stored.noise.iter().map(|t| t.mean()).collect(),
+                shapes,
+            },
+            settings: stored.settings,
+            input_names,
+            target_names,
+            input_scale,
+            target_scale,
+            basis,
+            scales,
+            noise: stored.noise,
+            trace: stored.training.trace,
+            stop: stored.training.stop,
+            rows: stored.training.rows,
+            drawn: features.drawn,
+            fingerprint: stored.training.sha256,
+            encoder: stored.encoder,
+            writer: stored.writer,
+        })
+    }
+}
