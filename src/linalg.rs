@@ -230,6 +230,21 @@ pub(crate) fn orthonormal(mut a: Mat<f64>) -> Mat<f64> {
     q
 }
 
+/// Column j times `factor(j)`.
+pub(crate) fn scale_columns(block: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
+    for j in 0..block.ncols() {
+        let factor = factor(j);
+        block.col_as_slice_mut(j).iter_mut().for_each(|v| *v *= factor);
+    }
+}
+
+/// Row i times `factors[i]`.
+pub(crate) fn scale_rows(block: &mut Mat<f64>, factors: &[f64]) {
+    for j in 0..block.ncols() {
+        block.col_as_slice_mut(j).iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
+    }
+}
+
 /// aᵀb. Eight running sums let the processor add in parallel; their number is fixed, so the bits are too.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a_blocks, a_rest) = a.as_chunks::<8>();

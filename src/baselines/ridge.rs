@@ -7,9 +7,9 @@
 
 use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::Result;
-use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, dot, multiply, outer};
+use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, dot, multiply, outer, scale_rows};
 use crate::method::{Forecast, Method, Predictor};
-use crate::vb::{Problem, scale_rows};
+use crate::vb::Problem;
 
 /// Ridge regression with generalised cross-validation.
 #[derive(Clone, Copy, Debug)]

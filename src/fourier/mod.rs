@@ -9,7 +9,7 @@ mod spectrum;
 pub(crate) use cosine::cosines;
 pub use spectrum::Spectrum;
 
-use crate::linalg::{Into, Mat, MatRef, Threads, map_columns, orthonormal, product, select_columns};
+use crate::linalg::{Into, Mat, MatRef, Threads, map_columns, orthonormal, product, scale_rows, select_columns};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -154,8 +154,9 @@ impl Basis {
 
     /// P = X diag(√(2r)) Ω₀ into the first M columns of `out`: the angles at unit bandwidth without their offsets.
     pub(crate) fn project(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, relevance: &[f64], threads: Threads) {
-        let scaled =
-            Mat::from_fn(self.inputs(), self.cosines(), |d, m| (2.0 * relevance[d]).sqrt() * self.directions[(d, m)]);
+        let factors: Vec<f64> = relevance.iter().map(|r| (2.0 * r).sqrt()).collect();
+        let mut scaled = self.directions.clone();
+        scale_rows(&mut scaled, &factors);
         let angles = out.as_mut().subcols_mut(0, self.cosines());
         product(angles, Into::Replace, inputs, scaled.as_ref(), 1.0, threads);
     }

@@ -10,7 +10,7 @@ pub use views::{KernelView, Link, Sinusoid};
 use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Scales};
-use crate::linalg::{Mat, MatRef, Threads, multiply};
+use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows};
 use crate::normal;
 use crate::vb::{self, Gamma, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use posterior::Posterior;
@@ -102,7 +102,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
 
     let threads = Threads::current();
     let mut design = found.basis.features_and_one(problem.inputs.as_ref(), &found.scales);
-    vb::scale_rows(&mut design, &problem.root);
+    scale_rows(&mut design, &problem.root);
     let tau = found.noise.iter().map(|t| t.mean()).collect();
     Ok(Model {
         posterior: Posterior::new(&problem, design, &found.alpha, tau, threads)?,

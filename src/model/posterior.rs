@@ -5,8 +5,10 @@
 //! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Into, Mat, Spectral, Threads, multiply, orthonormal, outer, select_columns, select_rows};
-use crate::vb::{Problem, scale_columns, scale_rows};
+use crate::linalg::{
+    Into, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns, select_rows,
+};
+use crate::vb::Problem;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 

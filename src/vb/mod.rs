@@ -23,7 +23,6 @@ pub use settings::{Bandwidth, FeatureCount, GammaPrior, Noise, Precision, Prunin
 pub use trace::{Iteration, Observer, Stop};
 
 pub(crate) use problem::Problem;
-pub(crate) use resolvent::{scale_columns, scale_rows};
 
 use crate::error::Result;
 use crate::fourier::{Basis, Recipe, Scales};

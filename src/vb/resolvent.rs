@@ -2,7 +2,9 @@
 //! precision, one eigendecomposition for all of them if they differ.
 
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Into, Mat, Spectral, Threads, fill_upper, multiply, outer, product};
+use crate::linalg::{
+    Cholesky, Into, Mat, Spectral, Threads, fill_upper, multiply, outer, product, scale_columns, scale_rows,
+};
 
 pub(crate) struct Resolvent {
     size: usize,
@@ -145,19 +147,4 @@ pub(crate) struct Sums {
     pub(crate) diagonal: Vec<f64>,
     pub(crate) traces: Vec<f64>,
     pub(crate) summed: Option<Mat<f64>>,
-}
-
-/// Column j times `factor(j)`.
-pub(crate) fn scale_columns(block: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
-    for j in 0..block.ncols() {
-        let factor = factor(j);
-        block.col_as_slice_mut(j).iter_mut().for_each(|v| *v *= factor);
-    }
-}
-
-/// Row i times `factors[i]`.
-pub(crate) fn scale_rows(block: &mut Mat<f64>, factors: &[f64]) {
-    for j in 0..block.ncols() {
-        block.col_as_slice_mut(j).iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
-    }
 }

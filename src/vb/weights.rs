@@ -6,9 +6,9 @@
 use super::design::{Design, Sensitivity, View};
 use super::moments::Moments;
 use super::problem::{Group, Problem};
-use super::resolvent::{Resolvent, Sums, scale_columns, scale_rows};
+use super::resolvent::{Resolvent, Sums};
 use crate::error::Result;
-use crate::linalg::{Into, Mat, Threads, dot, map_columns, multiply, outer, product};
+use crate::linalg::{Into, Mat, Threads, dot, map_columns, multiply, outer, product, scale_columns, scale_rows};
 use std::ops::Range;
 
 /// q(W) = Π_c N(w_c | mean_c, Σ_c) as the other factors see it.
