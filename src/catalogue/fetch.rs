@@ -43,7 +43,7 @@ impl FetchOptions {
         url: None,
         allow_unverified: false,
         force: false,
-        max_bytes: 32 * 1024 * 1024,
+        max_bytes: 256 * 1024 * 1024,
         connect_timeout: Duration::from_secs(15),
         stall_timeout: Duration::from_secs(30),
         total_timeout: Duration::from_secs(600),

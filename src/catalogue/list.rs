@@ -1,7 +1,8 @@
 //! The list itself.
 //!
 //! Numbers of columns are counted in the files, and so are the rows wherever a checksum is given;
-//! other rows and all citations follow the page of the collection.
+//! other rows and all citations follow the page of the collection. The last four (rf1, rf2, scm1d, scm20d) follow that
+//! page in everything, their addresses too.
 
 use super::Dataset;
 
@@ -162,6 +163,50 @@ pub const DATASETS: &[Dataset] = &[
         description: "see, click, predict, fix: views, votes and comments of an issue reported to a city; some inputs are missing",
         source: "Kaggle competition See Click Predict Fix",
         url: "https://raw.githubusercontent.com/tsoumakas/mulan/49efcccb0666c59f57d942c13c6184af028c7650/data/multi-target/scpf.arff",
+        sha256: None,
+        in_paper: false,
+    },
+    Dataset {
+        name: "rf1",
+        rows: 9125,
+        inputs: 64,
+        tasks: 8,
+        description: "river flow: eight sites of a river network, 48 hours ahead, from their recent flows",
+        source: MULAN,
+        url: "https://raw.githubusercontent.com/tsoumakas/mulan/master/data/multi-target/rf1.arff",
+        sha256: None,
+        in_paper: false,
+    },
+    Dataset {
+        name: "rf2",
+        rows: 9125,
+        inputs: 576,
+        tasks: 8,
+        description: "the same river flows, with forecasts of rain among the inputs",
+        source: MULAN,
+        url: "https://raw.githubusercontent.com/tsoumakas/mulan/master/data/multi-target/rf2.arff",
+        sha256: None,
+        in_paper: false,
+    },
+    Dataset {
+        name: "scm1d",
+        rows: 9803,
+        inputs: 280,
+        tasks: 16,
+        description: "supply chain: mean price of sixteen products on the next day",
+        source: MULAN,
+        url: "https://raw.githubusercontent.com/tsoumakas/mulan/master/data/multi-target/scm1d.arff",
+        sha256: None,
+        in_paper: false,
+    },
+    Dataset {
+        name: "scm20d",
+        rows: 8966,
+        inputs: 61,
+        tasks: 16,
+        description: "supply chain: mean price of sixteen products over the next twenty days",
+        source: MULAN,
+        url: "https://raw.githubusercontent.com/tsoumakas/mulan/master/data/multi-target/scm20d.arff",
         sha256: None,
         in_paper: false,
     },

@@ -2,8 +2,8 @@
 //!
 //! All of them belong to the multi-target regression collection of the Mulan project
 //! (<https://mulan.sourceforge.net/datasets-mtr.html>). Each is one ARFF file whose targets are
-//! its LAST columns. The addresses name a fixed revision of the collection, so that the content
-//! behind them cannot change.
+//! its LAST columns. Most addresses name a fixed revision of the collection, so that the content
+//! behind them cannot change; the large ones (rf1, rf2, scm1d, scm20d) name its newest.
 
 mod error;
 mod fetch;

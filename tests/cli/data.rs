@@ -29,7 +29,7 @@ fn the_list_says_what_there_is_and_where() {
     let output = folder.command(&["data", "list", "--json"]).env("RFFBLR_DATA", "sets").output().unwrap();
     let list: Value = serde_json::from_slice(&output.stdout).unwrap();
     let sets = list.as_array().unwrap();
-    assert_eq!(sets.len(), 14);
+    assert_eq!(sets.len(), 18);
     let jura = sets.iter().find(|set| set["name"] == "jura").unwrap();
     assert_eq!((&jura["rows"], &jura["inputs"], &jura["tasks"]), (&359.into(), &15.into(), &3.into()));
     assert_eq!(jura["path"], "sets/jura.arff");
