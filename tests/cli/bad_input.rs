@@ -68,11 +68,24 @@ fn roles_that_do_not_fit_the_table() {
     refused("t.csv", table, &["--targets=y", "--ignore=aeg"], &["'aeg'", "did you mean 'age'?"]);
     refused("t.csv", table, &["--targets=y", "--weight=wieght"], &["'wieght'"]);
     refused("t.csv", table, &["--targets=y", "--text=agee"], &["'agee'", "did you mean 'age'?"]);
-    refused("t.csv", table, &["--targets=y,age", "--ignore=age"], &["'age' is named as a target and as ignored"]);
-    refused("t.csv", table, &["--targets=y", "--weight=y"], &["'y' is named as a target and as the weight"]);
     refused("t.csv", table, &["--targets=last:3"], &["last:3", "the table has 3"]);
-    refused("t.csv", table, &["--targets=last:two"], &["'last:two'"]);
     refused("t.csv", table, &["--targets=y", "--ignore=age,glucose"], &["no input column"]);
+}
+
+/// What is wrong without any look at the table is a wrong command line.
+#[test]
+fn roles_that_contradict_themselves() {
+    let folder = Folder::new();
+    folder.put("t.csv", "glucose,age,y\n1,2,3\n2,3,5\n");
+    for (roles, says) in [
+        (["--targets=y,age", "--ignore=age"], "'age' is named as a target and as ignored"),
+        (["--targets=y", "--weight=y"], "'y' is named as a target and as the weight"),
+        (["--targets=last:two", "--quiet"], "'last:two'"),
+    ] {
+        let ran = folder.run(&["fit", "t.csv", roles[0], roles[1]]);
+        assert!(ran.code == 2 && ran.err.starts_with("error: ") && ran.err.contains(says), "{}", ran.err);
+    }
+    assert_eq!(folder.names(), ["t.csv"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use rffblr::catalogue;
-use rffblr::data::{Dataset, Encoder, MissingInputs, RoleChoice, Roles, split_names};
+use rffblr::data::{Dataset, EncodeError, Encoder, MissingInputs, RoleChoice, Roles, split_names};
 use rffblr::table::{self, Table};
 use std::path::PathBuf;
 
@@ -66,9 +66,9 @@ impl TableArguments {
     /// Reads the table and settles who plays which part.
     pub fn read(&self) -> Result<Training> {
         let (path, targets) = self.source()?;
-        let choice = RoleChoice::parse(&targets, &self.ignore, self.weight.as_deref())?;
+        let choice = well_formed(RoleChoice::parse(&targets, &self.ignore, self.weight.as_deref()));
         let mut options = choice.read_options();
-        options.text_columns = split_names(&self.text)?;
+        options.text_columns = well_formed(split_names(&self.text));
         options.delimiter = self.delimiter;
         let table = table::read(&path, &options)?;
         let roles = choice.resolve(&table)?;
@@ -92,6 +92,11 @@ impl TableArguments {
         }
         Ok((self.data.clone(), self.targets.clone()))
     }
+}
+
+/// What was said on the command line, or the end of the program with the exit code of a wrong command line.
+fn well_formed<T>(said: std::result::Result<T, EncodeError>) -> T {
+    said.unwrap_or_else(|problem| Cli::command().error(ErrorKind::ValueValidation, problem).exit())
 }
 
 impl Training {
