@@ -31,7 +31,7 @@ impl Threads {
 
     /// Threads pay off only above a few million multiplications; below, starting them costs more than they save.
     fn par(self, multiplications: f64) -> Par {
-        const WORTH_SPLITTING: f64 = 8.0e6;
+        const WORTH_SPLITTING: f64 = 1.5e7;
         if self.0 <= 1 || multiplications < WORTH_SPLITTING { Par::Seq } else { Par::rayon(self.0) }
     }
 }
@@ -265,7 +265,7 @@ pub(crate) fn map_columns<T: Send>(
     f: impl Fn(usize, &mut [f64]) -> T + Sync,
 ) -> Vec<T> {
     // A column cell costs about as much as a few dozen multiplications of a matrix product.
-    if threads.par(64.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
+    if threads.par(32.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
         return (0..a.ncols()).map(|j| f(j, a.col_as_slice_mut(j))).collect();
     }
     a.as_mut()
