@@ -113,24 +113,13 @@ pub fn choose(
         return Ok(Choice { index: 0, scores: Vec::new() });
     }
     // Only a journal needs the fingerprint, which reads every number.
-    let data_fingerprint = plan.journal.map(|_| data.fingerprint());
+    let fingerprint = plan.journal.map(|_| data.fingerprint()).unwrap_or_default();
     let done = AtomicUsize::new(0);
     let run = |(fold, held_out): (usize, &Vec<usize>)| {
-        let start = Instant::now();
-        let identity =
-            data_fingerprint.as_deref().map(|data| Identity::new(method, points, plan, fold, held_out, data));
-        let kept = plan.journal.zip(identity.as_ref()).and_then(|(journal, identity)| journal.find(identity));
-        let seconds = kept.is_none().then_some(start);
-        let scores = match kept {
-            Some(scores) => Some(scores),
-            None => score_fold(points, data, held_out, &scan)?,
-        };
-        if let (Some(journal), Some(identity), Some(scores), Some(_)) = (plan.journal, identity, &scores, seconds) {
-            journal.add(identity, scores)?;
-        }
+        let identity = || Identity::new(method, points, plan, fold, held_out, &fingerprint);
+        let (scores, seconds) = remembered(plan.journal, identity, || score_fold(points, data, held_out, &scan))?;
         if let Some(tell) = plan.progress {
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            tell(Progress { done, total: folds.len(), seconds: seconds.map(|s| s.elapsed().as_secs_f64()) });
+            tell(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total: folds.len(), seconds });
         }
         Ok(scores)
     };
@@ -145,6 +134,24 @@ pub fn choose(
         return Ok(Choice { index: 0, scores: Vec::new() });
     }
     best(method, points, &by_fold)
+}
+
+/// Scores from the journal, or computed, with the seconds that took, and added to it. A fold without scores takes no time
+/// and is not kept.
+fn remembered(
+    journal: Option<&Journal>,
+    identity: impl Fn() -> Identity,
+    score: impl Fn() -> Result<Option<Vec<f64>>>,
+) -> Result<(Option<Vec<f64>>, Option<f64>)> {
+    if let Some(scores) = journal.and_then(|journal| journal.find(&identity())) {
+        return Ok((Some(scores), None));
+    }
+    let start = Instant::now();
+    let scores = score()?;
+    if let (Some(journal), Some(scores)) = (journal, &scores) {
+        journal.add(identity(), scores)?;
+    }
+    Ok((scores, Some(start.elapsed().as_secs_f64())))
 }
 
 /// The point with the highest mean over folds.
@@ -165,13 +172,20 @@ fn best(method: &'static str, points: usize, by_fold: &[Vec<f64>]) -> Result<Cho
     Ok(Choice { index, scores })
 }
 
+/// Deals the rows of a training set out into inner folds by a seed. The folds around it, dealt by the same seed, have
+/// nothing to do with these.
+pub fn deal(rows: usize, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
+    const INNER: u64 = 0x9e37_79b9_7f4a_7c15;
+    Ok(Folds::random(rows, count, seed ^ INNER)?.test().to_vec())
+}
+
 /// The inner folds of a plan, checked against the rows; empty if there are too few rows.
 fn inner_folds(rows: usize, plan: &Plan<'_>) -> Result<Vec<Vec<usize>>> {
     match plan.inner {
         Some(given) => Ok(Folds::from_lists(rows, given.to_vec(), "inner folds")?.test().to_vec()),
         None if rows < FEWEST_ROWS => Ok(Vec::new()),
         // Two rows at least in each, because R² of a single one says nothing.
-        None => Ok(Folds::random(rows, INNER_FOLDS.min(rows / 2), plan.seed)?.test().to_vec()),
+        None => deal(rows, INNER_FOLDS.min(rows / 2), plan.seed),
     }
 }
 
