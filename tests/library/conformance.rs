@@ -1,6 +1,6 @@
 //! What every method of the registry must do, whatever it is.
 
-use crate::{normal, smooth, with_gaps};
+use crate::{assert_tables, normal, smooth, with_gaps};
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
 use rffblr::method::{Forecast, Method, by_name, registry};
@@ -68,7 +68,13 @@ fn forecasts_have_the_shape_of_the_question() {
         for rows in [0, 1, 17] {
             assert_sound(name, &fitted.predict(normal(rows, 3, 51).as_ref()).unwrap(), rows, 2);
         }
-        assert!(fitted.active_features().is_none_or(|count| count < 1000), "{name}");
+        assert!(fitted.active_features().is_none_or(|count| count <= 1000), "{name}");
+        // Each hyper-parameter that was chosen has a name and a value of its own.
+        let mut names: Vec<_> = fitted.chosen().into_iter().map(|(parameter, _)| parameter).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), fitted.chosen().len(), "{name}");
+        assert!(fitted.chosen().iter().all(|(parameter, value)| !parameter.is_empty() && !value.is_empty()), "{name}");
     });
 }
 
@@ -97,6 +103,28 @@ fn missing_targets_are_used_or_refused() {
 }
 
 #[test]
+fn row_weights_are_used_or_refused() {
+    // Two sets that differ in targets of weight zero: a method that did not look at the weights would tell them apart.
+    let weighted = |outlier: f64| {
+        let plain = smooth(40, 3, 2, 66);
+        let y = Mat::from_fn(40, 2, |n, c| if n % 7 == 3 { outlier } else { plain.targets()[(n, c)] });
+        let weights = (0..40).map(|n| if n % 7 == 3 { 0.0 } else { 1.0 + (n % 2) as f64 }).collect();
+        Dataset::new(plain.inputs().to_owned(), y).unwrap().with_weights(weights).unwrap()
+    };
+    let (one, other) = (weighted(50.0), weighted(-3.0));
+    let questions = normal(10, 3, 67);
+    each(|name, method| match method.fit(&one, &quick(0)) {
+        Err(error) => assert!(error.to_string().contains("weights"), "{name}: {error}"),
+        Ok(fitted) => {
+            let forecast = fitted.predict(questions.as_ref()).unwrap();
+            assert_sound(name, &forecast, 10, 2);
+            let same = method.fit(&other, &quick(0)).unwrap().predict(questions.as_ref()).unwrap();
+            assert_tables(name, &forecast.mean, &same.mean, 1e-6);
+        }
+    });
+}
+
+#[test]
 fn a_constant_target_is_predicted() {
     let x = normal(30, 3, 55);
     let y = Mat::from_fn(30, 2, |n, c| if c == 0 { 5.0 } else { x[(n, 0)].sin() });
@@ -104,8 +132,10 @@ fn a_constant_target_is_predicted() {
     each(|name, method| {
         let forecast = method.fit(&data, &quick(0)).unwrap().predict(data.inputs()).unwrap();
         assert_sound(name, &forecast, 30, 2);
+        // Networks come near by steps, the others hit it.
+        let tolerance = if name.starts_with("fnn") || name.starts_with("hi-vae") { 0.2 } else { 1e-6 };
         for value in forecast.mean.col_as_slice(0) {
-            assert!((value - 5.0).abs() < 1e-6, "{name}: {value}");
+            assert!((value - 5.0).abs() < tolerance, "{name}: {value}");
         }
     });
 }
@@ -143,6 +173,8 @@ fn every_method_beats_or_equals_the_mean_on_an_easy_problem() {
         let least = match name {
             "mean" => -0.1,
             "ridge" => 0.3,
+            // A mixture of linear models.
+            _ if name.starts_with("hi-vae") => 0.3,
             _ => 0.8,
         };
         assert!(r2 > least, "{name}: {r2}");
