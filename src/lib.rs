@@ -40,12 +40,15 @@
 
 #![warn(missing_docs)]
 
+mod adam;
 pub mod baselines;
 pub mod catalogue;
 pub mod data;
 mod error;
 pub mod evaluate;
 pub mod fourier;
+#[cfg(test)]
+mod golden;
 pub mod linalg;
 pub mod method;
 pub mod metrics;
