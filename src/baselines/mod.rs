@@ -3,6 +3,7 @@
 
 mod gp;
 mod mean;
+mod mmr;
 mod ridge;
 
 pub use gp::GaussianProcess;

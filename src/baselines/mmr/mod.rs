@@ -1,0 +1,5 @@
+//! MMR.
+mod kernel;
+mod solver;
+#[cfg(test)]
+mod tests;
