@@ -4,6 +4,7 @@
 mod gp;
 mod mean;
 mod mmr;
+mod mtfl;
 mod ridge;
 
 pub use gp::GaussianProcess;

@@ -1,0 +1,4 @@
+//! MTFL.
+mod solver;
+#[cfg(test)]
+mod tests;
