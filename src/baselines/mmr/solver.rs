@@ -17,7 +17,9 @@
 //! A singular value that is zero stays zero in all of them. S = 0 is where strong penalties end; since the first term
 //! of J is convex in B with slope −q at B = 0, nothing beats S = 0 once γ exceeds the largest eigenvalue of that slope.
 
-use crate::linalg::{Cholesky, Into, Mat, Spectral, Threads, dot, multiply, product};
+use crate::linalg::{
+    Cholesky, Into, Mat, Spectral, Threads, dot, multiply, product, scale_columns, scale_rows, select_columns,
+};
 
 /// The three penalties: λ on the latent functions, β on the trace norm and γ on the squared norm of S.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +72,7 @@ impl Rotated {
         let tasks = targets.ncols();
         let energy = (0..tasks).map(|c| dot(targets.col_as_slice(c), targets.col_as_slice(c))).sum();
         let mut weighted = targets.clone();
-        crate::linalg::scale_rows(&mut weighted, &spectrum);
+        scale_rows(&mut weighted, &spectrum);
         let slopes = multiply(targets.as_ref().transpose(), weighted.as_ref(), Threads::ONE);
         let largest = Spectral::new(slopes).and_then(|s| s.values.last().copied()).unwrap_or(f64::INFINITY);
         let slope = largest / (targets.nrows() as f64).powi(2);
@@ -157,7 +159,7 @@ impl Rotated {
         penalties.square + penalties.trace / (2.0 * singular)
     }
 
-    /// Column i of W with each entry times `factor(d, 1/(s²d + λN))`.
+    /// Column i of W with each entry times `factor(s, d, 1/(s²d + λN))`.
     fn weighted(&self, state: &Structure, penalties: &Penalties, factor: impl Fn(f64, f64, f64) -> f64) -> Mat<f64> {
         let ridge = penalties.latent * self.rows();
         let mut out = state.projected.clone();
@@ -175,8 +177,9 @@ impl Rotated {
 
     /// (SA)ᵀ in the rotated basis (N×C): what kernel values are multiplied by to predict.
     pub(super) fn coefficients(&self, state: &Structure, penalties: &Penalties) -> Mat<f64> {
-        let inner = self.weighted(state, penalties, |s, _, inverse| s * s * inverse);
-        multiply(inner.as_ref(), state.directions.as_ref().transpose(), Threads::ONE)
+        let mut latent = self.latent(state, penalties);
+        scale_columns(&mut latent, |i| state.singular[i]);
+        multiply(latent.as_ref(), state.directions.as_ref().transpose(), Threads::ONE)
     }
 
     /// S-step with A held, the trace norm by its quadratic bound.
@@ -205,7 +208,7 @@ impl Rotated {
             column.iter_mut().for_each(|v| *v /= length);
         }
         let kept: Vec<usize> = (0..rank).filter(|&i| values[i] > 0.0 && singular[i] > 0.0).collect();
-        let directions = crate::linalg::select_columns(directions.as_ref(), &kept);
+        let directions = select_columns(directions.as_ref(), &kept);
         let singular = kept.iter().map(|&i| singular[i]).collect();
         let projected = multiply(self.targets.as_ref(), directions.as_ref(), Threads::ONE);
         Some(self.structure(directions, singular, projected, penalties))
@@ -217,7 +220,7 @@ impl Rotated {
         let pulls: Vec<f64> = state.singular.iter().map(|&s| Self::pull(penalties, s).sqrt()).collect();
         let root = penalties.latent.sqrt();
         let mut f = self.weighted(state, penalties, |s, d, inverse| root * s * s * d.sqrt() * inverse);
-        crate::linalg::scale_columns(&mut f, |i| pulls[i]);
+        scale_columns(&mut f, |i| pulls[i]);
         let gram = multiply(f.as_ref().transpose(), f.as_ref(), Threads::ONE);
         let Spectral { values, vectors } = Spectral::new(gram)?;
         // B = XXᵀ with X = κ^(−½) E diag(m^¼).
@@ -226,7 +229,7 @@ impl Rotated {
         let square = multiply(x.as_ref(), x.as_ref().transpose(), Threads::ONE);
         let Spectral { values, vectors } = Spectral::new(square)?;
         let kept: Vec<usize> = (0..rank).filter(|&i| values[i] > 0.0).collect();
-        let vectors = crate::linalg::select_columns(vectors.as_ref(), &kept);
+        let vectors = select_columns(vectors.as_ref(), &kept);
         let directions = multiply(state.directions.as_ref(), vectors.as_ref(), Threads::ONE);
         let projected = multiply(state.projected.as_ref(), vectors.as_ref(), Threads::ONE);
         let singular = kept.iter().map(|&i| values[i].sqrt()).collect();
@@ -249,8 +252,8 @@ impl Rotated {
             return None;
         }
         if kept.len() < squares.len() {
-            state.directions = crate::linalg::select_columns(state.directions.as_ref(), &kept);
-            state.projected = crate::linalg::select_columns(state.projected.as_ref(), &kept);
+            state.directions = select_columns(state.directions.as_ref(), &kept);
+            state.projected = select_columns(state.projected.as_ref(), &kept);
         }
         Some(self.structure(state.directions, singular, state.projected, penalties))
     }
@@ -280,8 +283,8 @@ impl Rotated {
         if kept.len() == state.singular.len() {
             return state;
         }
-        let directions = crate::linalg::select_columns(state.directions.as_ref(), &kept);
-        let projected = crate::linalg::select_columns(state.projected.as_ref(), &kept);
+        let directions = select_columns(state.directions.as_ref(), &kept);
+        let projected = select_columns(state.projected.as_ref(), &kept);
         self.structure(directions, kept.iter().map(|&i| state.singular[i]).collect(), projected, penalties)
     }
 

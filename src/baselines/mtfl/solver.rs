@@ -56,15 +56,6 @@ struct Iterate {
     correlations: Mat<f64>,
 }
 
-/// How well a penalty was solved.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Outcome {
-    /// Proven bound on how far the objective, as in the module header, is above its minimum.
-    pub(super) gap: f64,
-    /// Epochs it took.
-    pub(super) epochs: usize,
-}
-
 impl<'a> Path<'a> {
     /// Nothing selected yet. Columns of features and targets must have mean zero.
     pub(super) fn new(features: &'a Mat<f64>, targets: &'a Mat<f64>) -> Self {
@@ -83,11 +74,6 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The smallest λ for which all weights are zero.
-    pub(super) fn largest_penalty(&self) -> f64 {
-        row_lengths(&self.start).into_iter().fold(0.0, f64::max) / self.features.nrows() as f64
-    }
-
     /// The selected features and their weights, one row each.
     pub(super) fn selected(&self) -> (Vec<usize>, Mat<f64>) {
         let weights = &self.iterate.weights;
@@ -97,8 +83,9 @@ impl<'a> Path<'a> {
         (kept.iter().map(|&j| self.members[j]).collect(), rows)
     }
 
-    /// Solves for λ, starting from the present weights.
-    pub(super) fn solve(&mut self, penalty: f64, limits: Limits) -> Outcome {
+    /// Solves for λ, starting from the present weights. Returns the duality gap: a proven bound on how far the objective
+    /// of the module header is above its minimum.
+    pub(super) fn solve(&mut self, penalty: f64, limits: Limits) -> f64 {
         let threshold = penalty * self.features.nrows() as f64;
         let goal = limits.gap * self.energy;
         let mut epochs = 0;
@@ -106,11 +93,11 @@ impl<'a> Path<'a> {
             let lengths = self.refresh();
             let gap = self.gap(threshold, lengths.iter().copied().fold(0.0, f64::max));
             if gap <= goal || epochs >= limits.epochs {
-                return Outcome { gap, epochs };
+                return gap;
             }
             self.admit(&lengths, threshold);
             // No use in solving the part much better than the whole is known to be solved.
-            epochs += self.descend(threshold, goal.max(0.1 * gap), goal, limits.epochs - epochs);
+            epochs += self.descend(threshold, goal.max(0.1 * gap), limits.epochs - epochs);
         }
     }
 
@@ -159,8 +146,8 @@ impl<'a> Path<'a> {
         iterate.correlations = correlations;
     }
 
-    /// Epochs on the working set until its own gap is at most `goal`, or small enough that rounding rules.
-    fn descend(&mut self, threshold: f64, goal: f64, _least: f64, most: usize) -> usize {
+    /// Epochs on the working set until its own gap is at most `goal`.
+    fn descend(&mut self, threshold: f64, goal: f64, most: usize) -> usize {
         let mut history = vec![self.iterate.clone()];
         for epoch in 1..=most {
             let moved = self.epoch(threshold);
