@@ -174,9 +174,8 @@ fn every_method_beats_or_equals_the_mean_on_an_easy_problem() {
         // Noise of 0.2 on a signal of variance one half or more leaves R² of 0.9 to reach; a line gets part of the way.
         let least = match name {
             "mean" => -0.1,
-            "ridge" => 0.3,
-            // A mixture of linear models.
-            _ if name.starts_with("hi-vae") => 0.3,
+            // HI-VAE is a mixture of linear models.
+            "ridge" | "hi-vae" | "hi-vae-inductive" => 0.3,
             _ => 0.8,
         };
         assert!(r2 > least, "{name}: {r2}");
