@@ -79,6 +79,29 @@ mod tests {
     }
 
     #[test]
+    fn the_files_of_the_paper_hold_every_training_row_out_once() {
+        let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+        let given = std::env::var_os("RFFBLR_DATA").map(std::path::PathBuf::from);
+        let folders = given.into_iter().flat_map(|data| [data.join(".."), data]).chain([beside]);
+        let Some(folder) = folders.map(|folder| folder.join("folds")).find(|folder| folder.is_dir()) else {
+            eprintln!("SKIPPED: folds/ is neither in $RFFBLR_DATA nor in ../shared");
+            return;
+        };
+        for (name, rows) in [("edm", 154), ("jura", 359), ("oes97", 334), ("wq", 1060)] {
+            let outer = Folds::read(&folder.join(format!("{name}.json")), rows).unwrap();
+            let nested = NestedFolds::read(&folder.join(format!("{name}.nested.json")), &outer).unwrap();
+            assert_eq!((outer.count(), outer.never_tested()), (10, 0), "{name}");
+            for (number, test) in outer.test().iter().enumerate() {
+                let train = outer.train(test);
+                let inner = nested.positions(number, &train);
+                let mut all = inner.concat();
+                all.sort_unstable();
+                assert!(inner.len() == 10 && all == (0..train.len()).collect::<Vec<_>>(), "{name}, fold {number}");
+            }
+        }
+    }
+
+    #[test]
     fn wrong_files_are_refused_by_place() {
         for (text, expected) in [
             ("[[0, 1], [2, 3]]", "for each outer fold, a JSON list of lists"),

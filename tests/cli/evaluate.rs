@@ -15,12 +15,12 @@ const KEYS: [&str; 9] = [
     "active_features",
 ];
 
-fn json(folder: &Folder, arguments: &[&str]) -> Value {
+pub fn json(folder: &Folder, arguments: &[&str]) -> Value {
     serde_json::from_str(&folder.done(&[arguments, &["--json"]].concat()).out).unwrap()
 }
 
 /// The same without what the clock says.
-fn without_seconds(mut value: Value) -> Value {
+pub fn without_seconds(mut value: Value) -> Value {
     for method in value["methods"].as_object_mut().unwrap().values_mut() {
         for key in ["fit_seconds", "predict_seconds"] {
             method.as_object_mut().unwrap().remove(key).unwrap();
