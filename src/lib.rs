@@ -46,6 +46,8 @@ pub mod data;
 mod error;
 pub mod evaluate;
 pub mod fourier;
+#[cfg(test)]
+mod golden;
 pub mod linalg;
 pub mod method;
 pub mod metrics;

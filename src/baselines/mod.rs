@@ -1,6 +1,7 @@
 //! Methods to compare RFF-BLR with, one file each. They are reached by name through
 //! [`method`](crate::method).
 
+mod gorelm;
 mod gp;
 mod mean;
 mod ridge;

@@ -1,0 +1,6 @@
+//! GOR-ELM.
+mod admm;
+mod path;
+mod system;
+#[cfg(test)]
+mod tests;
