@@ -101,6 +101,14 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A journal of selections is not what it should be.
+    #[error("{path}: {problem}", path = path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// A model file is not what it should be.
     #[error("{path}: {problem}", path = path.display())]
     ModelFile {

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::linalg::Mat;
 use crate::method::Method;
 use crate::metrics::{ReferenceMean, Scores, Spread};
+use crate::select::Plan;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -29,8 +30,12 @@ pub struct FoldResult {
     pub train_rows: usize,
     /// Rows predicted.
     pub test_rows: usize,
-    /// Wall-clock time of the fit.
+    /// Wall-clock time of the fit, the choice of hyper-parameters included.
     pub fit_seconds: f64,
+    /// Wall-clock time of the prediction: long for methods that learn from the rows they predict.
+    pub predict_seconds: f64,
+    /// Hyper-parameters found by selection, by name and as text.
+    pub chosen: Vec<(&'static str, String)>,
     /// Features the prediction is made of, for methods that choose among features.
     pub active_features: Option<usize>,
     /// All scores on the test rows; relative errors are relative to the mean of the training rows.
@@ -45,11 +50,13 @@ impl FoldResult {
 }
 
 /// Fits a method to the training rows of a fold and scores its forecast of the test rows.
-pub fn evaluate(method: &dyn Method, split: &Split, seed: u64) -> Result<FoldResult> {
+pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<FoldResult> {
     let start = Instant::now();
-    let fitted = method.fit(&split.train, seed)?;
+    let fitted = method.fit(&split.train, plan)?;
     let fit_seconds = start.elapsed().as_secs_f64();
+    let start = Instant::now();
     let forecast = fitted.predict(split.test_inputs.as_ref())?;
+    let predict_seconds = start.elapsed().as_secs_f64();
     let spread = forecast.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
     let means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
     let reference = ReferenceMean::Train(&means);
@@ -57,6 +64,8 @@ pub fn evaluate(method: &dyn Method, split: &Split, seed: u64) -> Result<FoldRes
         train_rows: split.train.rows(),
         test_rows: split.test_inputs.nrows(),
         fit_seconds,
+        predict_seconds,
+        chosen: fitted.chosen(),
         active_features: fitted.active_features(),
         scores: Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, reference)?,
     })
@@ -104,7 +113,7 @@ mod tests {
         let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |n, _| values[n]);
         let train = Dataset::new(column(&[0.0, 1.0, 2.0, 3.0]), column(&[1.0, 2.0, 3.0, 6.0])).unwrap();
         let split = Split { train, test_inputs: column(&[9.0, 8.0, 7.0]), test_targets: column(&[4.0, f64::NAN, 6.0]) };
-        let result = evaluate(by_name("mean").unwrap(), &split, 0).unwrap();
+        let result = evaluate(by_name("mean").unwrap(), &split, &Plan::seeded(0)).unwrap();
         let scores = &result.scores;
         // The prediction is 3: squared errors 1 and 9, around the test mean 1 and 1.
         assert!((scores.task_r2 - (1.0 - 10.0 / 2.0)).abs() < 1e-14, "{}", scores.task_r2);

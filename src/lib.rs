@@ -53,6 +53,7 @@ pub mod method;
 pub mod metrics;
 mod model;
 pub mod normal;
+pub mod select;
 pub mod table;
 mod vb;
 

@@ -6,6 +6,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 use crate::model::{Model, fit};
+use crate::select::Plan;
 use crate::table::nearest;
 use crate::vb::Settings;
 
@@ -17,9 +18,9 @@ pub trait Method: Sync {
     /// What it does, in one line.
     fn describe(&self) -> &'static str;
 
-    /// Learns from data. The same data and seed give the same bits for any number of threads. NaN targets are cells
-    /// that were not observed; a method that cannot use them refuses them by an error.
-    fn fit(&self, data: &Dataset, seed: u64) -> Result<Box<dyn Predictor>>;
+    /// Learns from data as the plan says. The same data and seed give the same bits for any number of threads. NaN
+    /// targets are cells that were not observed; a method that cannot use them refuses them by an error.
+    fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>>;
 }
 
 /// What a method has learned.
@@ -29,6 +30,11 @@ pub trait Predictor: Send + Sync {
 
     /// How many features the prediction is made of, for methods that choose among features.
     fn active_features(&self) -> Option<usize>;
+
+    /// The hyper-parameters found by selection, by name and as text; none for methods that do not select.
+    fn chosen(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 }
 
 /// Predicted targets (N×C), on their original scale.
@@ -60,8 +66,8 @@ impl Method for RffBlr {
         self.describe
     }
 
-    fn fit(&self, data: &Dataset, seed: u64) -> Result<Box<dyn Predictor>> {
-        Ok(Box::new(fit(data, &Settings { seed, ..self.settings.clone() })?))
+    fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
+        Ok(Box::new(fit(data, &Settings { seed: plan.seed, ..self.settings.clone() })?))
     }
 }
 

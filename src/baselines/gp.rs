@@ -8,6 +8,7 @@ use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Into, Mat, MatRef, Threads, dot, multiply, outer};
 use crate::method::{Forecast, Method, Predictor};
+use crate::select::Plan;
 use std::f64::consts::TAU;
 
 /// Gaussian process with a shared RBF and linear kernel.
@@ -51,7 +52,7 @@ impl Method for GaussianProcess {
         "Gaussian process, RBF plus linear kernel shared by all targets, parameters by evidence"
     }
 
-    fn fit(&self, data: &Dataset, _seed: u64) -> Result<Box<dyn Predictor>> {
+    fn fit(&self, data: &Dataset, _plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         let refuse = |problem: String| Err(Error::Unsupported { method: "gp", problem });
         let missing = (0..data.targets().ncols()).any(|c| data.targets().col(c).iter().any(|y| y.is_nan()));
         if missing {

@@ -7,6 +7,7 @@ use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef};
 use crate::method::{Forecast, Method, Predictor};
+use crate::select::Plan;
 
 /// Predicts the training mean of each task, with the training standard deviation.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ impl Method for TrainingMean {
         "the training mean of each target, whatever the inputs: the least a method must beat"
     }
 
-    fn fit(&self, data: &Dataset, _seed: u64) -> Result<Box<dyn Predictor>> {
+    fn fit(&self, data: &Dataset, _plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         let Standardiser { mean, scale } = Standardiser::new(data.targets(), data.weights());
         // A standardiser gives constant columns scale one, to divide by; their deviation is zero.
         let std = scale.into_iter().enumerate().map(|(task, s)| if is_constant(data, task) { 0.0 } else { s });

@@ -9,6 +9,7 @@ use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::Result;
 use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, dot, multiply, outer, scale_rows};
 use crate::method::{Forecast, Method, Predictor};
+use crate::select::Plan;
 use crate::vb::Problem;
 
 /// Ridge regression with generalised cross-validation.
@@ -35,7 +36,7 @@ impl Method for Ridge {
         "linear regression with one ridge penalty per target, chosen by generalised cross-validation"
     }
 
-    fn fit(&self, data: &Dataset, _seed: u64) -> Result<Box<dyn Predictor>> {
+    fn fit(&self, data: &Dataset, _plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         let input_scale = Standardiser::new(data.inputs(), data.weights());
         let target_scale = Standardiser::new(data.targets(), data.weights());
         let inputs = input_scale.apply(data.inputs(), data.input_names())?;

@@ -29,7 +29,7 @@ impl Folds {
         for (position, (_, row)) in dealt.into_iter().enumerate() {
             test[position % count].push(row);
         }
-        Folds::new(rows, test, "cross-validation")
+        Folds::from_lists(rows, test, "cross-validation")
     }
 
     /// Reads a fold file: a JSON list with one list of test rows for each fold, counted from 0.
@@ -42,10 +42,11 @@ impl Folds {
                 "{error}; a fold file is a JSON list of lists of test rows, counted from 0, such as [[0, 3], [1, 2]]"
             ),
         })?;
-        Folds::new(rows, test, &place)
+        Folds::from_lists(rows, test, &place)
     }
 
-    fn new(rows: usize, mut test: Vec<Vec<usize>>, place: &str) -> Result<Folds> {
+    /// The rows tested by each fold, checked; `place` names their source in errors.
+    pub fn from_lists(rows: usize, mut test: Vec<Vec<usize>>, place: &str) -> Result<Folds> {
         let wrong = |problem: String| Err(Error::Folds { place: place.to_owned(), problem });
         if test.is_empty() {
             return wrong("there are no folds; list the test rows of at least one".into());

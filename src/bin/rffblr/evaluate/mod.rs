@@ -9,6 +9,7 @@ use indicatif::ProgressBar;
 use rffblr::data::{Encoder, Folds};
 use rffblr::evaluate::{FoldResult, Split, evaluate};
 use rffblr::method::{Method, by_name};
+use rffblr::select::Plan;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -113,7 +114,7 @@ fn cross_validate(
     let results = in_parallel(jobs, |job| {
         let (fold, method) = (job / methods.len(), methods[job % methods.len()]);
         let result = split(training, folds, fold)
-            .and_then(|split| Ok(evaluate(method, &split, arguments.seed)?))
+            .and_then(|split| Ok(evaluate(method, &split, &Plan::seeded(arguments.seed))?))
             .with_context(|| format!("fold {}, method {}", fold + 1, method.name()));
         bar.inc(1);
         result
