@@ -5,7 +5,10 @@ mod gorelm;
 mod gp;
 mod mean;
 mod ridge;
+mod sbelm;
 
+pub use gorelm::GorElm;
 pub use gp::GaussianProcess;
 pub use mean::TrainingMean;
 pub use ridge::Ridge;
+pub use sbelm::SbElm;

@@ -237,9 +237,8 @@ impl<'a> Admm<'a> {
         if self.steps.is_multiple_of(REFRESH) {
             self.refresh(threads);
         }
-        let residuals = |(index, norms): (usize, &Norms)| {
-            self.residuals(index, norms, &old_error, &old_sparse, tolerance)
-        };
+        let residuals =
+            |(index, norms): (usize, &Norms)| self.residuals(index, norms, &old_error, &old_sparse, tolerance);
         norms.iter().enumerate().map(residuals).collect()
     }
 
@@ -382,8 +381,7 @@ impl<'a> Admm<'a> {
         for column in self.columns(index) {
             let (error, before) = (self.rotated_error.col_as_slice(column), old_error.col_as_slice(column));
             let (sparse, sparse_before) = (self.rotated_sparse.col_as_slice(column), old_sparse.col_as_slice(column));
-            let (u, v) =
-                (self.rotated_error_dual.col_as_slice(column), self.rotated_sparse_dual.col_as_slice(column));
+            let (u, v) = (self.rotated_error_dual.col_as_slice(column), self.rotated_sparse_dual.col_as_slice(column));
             for (i, d) in system.squares.iter().enumerate() {
                 let (x, g) = (error[i] - before[i], sparse[i] - sparse_before[i]);
                 dual += rho * x * (rho * d * x + 2.0 * sigma * g);

@@ -34,8 +34,8 @@ pub(super) fn solve_all(
     mut report: impl FnMut(usize, Mat<f64>),
 ) {
     let null_from = system.null_from();
-    let (null, active): (Vec<usize>, Vec<usize>) =
-        (0..points.len()).partition(|&i| points[i].sparsity > 0.0 && points[i].strength * points[i].sparsity >= null_from);
+    let (null, active): (Vec<usize>, Vec<usize>) = (0..points.len())
+        .partition(|&i| points[i].sparsity > 0.0 && points[i].strength * points[i].sparsity >= null_from);
     for point in null {
         report(point, Mat::zeros(system.hidden.ncols(), system.tasks()));
     }
