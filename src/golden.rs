@@ -1,18 +1,10 @@
-<<<<<<< HEAD
-//! Numbers of an independent implementation, for tests: `golden/*.json` beside the checkout or under `$RFFBLR_DATA`.
-=======
 //! Numbers of independent implementations, for tests: `golden/*.json` beside the checkout, or under `$RFFBLR_DATA`.
->>>>>>> e9b300b622f7df9b3f52a1c093b647728102b8c5
 
 use crate::linalg::Mat;
 use serde_json::Value;
 use std::path::PathBuf;
 
-<<<<<<< HEAD
-/// The fixture of this name, if there is one; a test without it says that it was skipped.
-=======
 /// A golden file, or `None` with a word about it where there is none.
->>>>>>> e9b300b622f7df9b3f52a1c093b647728102b8c5
 pub(crate) fn golden(name: &str) -> Option<Value> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let given = std::env::var_os("RFFBLR_DATA").map(PathBuf::from);

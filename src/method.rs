@@ -1,9 +1,7 @@
 //! The two traits of the project: a [`Method`] learns from data, and the [`Predictor`] it gives predicts. Everything
 //! that compares methods works on the [`registry`]; a new method is one entry there.
 
-use crate::baselines::{
-    Activation, Fnn, GaussianProcess, GorElm, HiVae, Mmr, Mtfl, Ridge, Rows, SbElm, TrainingMean,
-};
+use crate::baselines::{Activation, Fnn, GaussianProcess, GorElm, HiVae, Mmr, Mtfl, Ridge, Rows, SbElm, TrainingMean};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
