@@ -47,6 +47,7 @@ pub mod data;
 mod error;
 pub mod evaluate;
 pub mod fourier;
+pub mod kernel;
 #[cfg(test)]
 mod golden;
 pub mod linalg;

@@ -22,7 +22,7 @@ pub use gamma::Gamma;
 pub use settings::{Bandwidth, FeatureCount, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale};
 pub use trace::{Iteration, Observer, Stop};
 
-pub(crate) use problem::Problem;
+pub(crate) use problem::{Group, Problem};
 
 use crate::error::Result;
 use crate::fourier::{Basis, Recipe, Scales};

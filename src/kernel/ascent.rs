@@ -1,0 +1,149 @@
+//! Climbing a smooth function of many variables: L-BFGS with backtracking.
+
+use crate::linalg::dot;
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+/// Steps whose curvature is remembered.
+const MEMORY: usize = 10;
+/// Longest step of any variable. Variables are logarithms: this is a factor of e².
+const LONGEST: f64 = 2.0;
+
+/// What ended the climb.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Two steps in a row gained less than the tolerance, or no step gains at all.
+    Top,
+    /// The largest number of steps was made.
+    Steps,
+    /// `watch` asked for it.
+    Asked,
+}
+
+/// Climbs from `start` and returns where it ended with the value there; `None` if there is no value at the start.
+/// `function` gives value and gradient, or `None` where it has none; `watch` sees every accepted point.
+pub(super) fn climb(
+    start: Vec<f64>,
+    range: (f64, f64),
+    steps: usize,
+    tolerance: f64,
+    function: impl Fn(&[f64]) -> Option<(f64, Vec<f64>)>,
+    mut watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
+) -> Option<(Vec<f64>, f64, End)> {
+    let finite = |found: Option<(f64, Vec<f64>)>| found.filter(|(v, g)| v.is_finite() && g.iter().all(|g| g.is_finite()));
+    let (mut value, mut gradient) = finite(function(&start))?;
+    let mut at = start;
+    let mut history: VecDeque<(Vec<f64>, Vec<f64>)> = VecDeque::new();
+    let mut small_gains = 0;
+    if watch(&at, value).is_break() {
+        return Some((at, value, End::Asked));
+    }
+    for _ in 0..steps {
+        let mut direction = quasi_newton(&gradient, &history);
+        if dot(&direction, &gradient) <= 0.0 {
+            history.clear();
+            direction.clone_from(&gradient);
+        }
+        let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs())).max(f64::MIN_POSITIVE);
+        // Without curvature the gradient says where to go but not how far.
+        let mut step = if history.is_empty() { 0.5 / longest } else { (LONGEST / longest).min(1.0) };
+        let slope = dot(&direction, &gradient);
+        let mut next = None;
+        for _ in 0..12 {
+            let trial: Vec<f64> =
+                at.iter().zip(&direction).map(|(a, d)| (a + step * d).clamp(range.0, range.1)).collect();
+            match finite(function(&trial)) {
+                Some((v, g)) if v >= value + 1e-4 * step * slope => {
+                    next = Some((trial, v, g));
+                    break;
+                }
+                _ => step *= 0.35,
+            }
+        }
+        let Some((trial, v, g)) = next else {
+            if history.is_empty() {
+                return Some((at, value, End::Top));
+            }
+            // The remembered curvature misled: once more along the gradient.
+            history.clear();
+            continue;
+        };
+        let moved: Vec<f64> = trial.iter().zip(&at).map(|(a, b)| a - b).collect();
+        // Of −f, which curves upwards at its minimum.
+        let turned: Vec<f64> = gradient.iter().zip(&g).map(|(a, b)| a - b).collect();
+        if dot(&moved, &turned) > 1e-10 * dot(&turned, &turned).max(f64::MIN_POSITIVE) {
+            history.push_back((moved, turned));
+            if history.len() > MEMORY {
+                history.pop_front();
+            }
+        }
+        small_gains = if v - value < tolerance { small_gains + 1 } else { 0 };
+        (at, value, gradient) = (trial, v, g);
+        if watch(&at, value).is_break() {
+            return Some((at, value, End::Asked));
+        }
+        if small_gains >= 2 {
+            return Some((at, value, End::Top));
+        }
+    }
+    Some((at, value, End::Steps))
+}
+
+/// H g by the two-loop recursion over the remembered steps s and turns y.
+fn quasi_newton(gradient: &[f64], history: &VecDeque<(Vec<f64>, Vec<f64>)>) -> Vec<f64> {
+    let mut q = gradient.to_vec();
+    let mut shares = Vec::with_capacity(history.len());
+    for (s, y) in history.iter().rev() {
+        let share = dot(s, &q) / dot(s, y);
+        q.iter_mut().zip(y).for_each(|(q, y)| *q -= share * y);
+        shares.push(share);
+    }
+    if let Some((s, y)) = history.back() {
+        let scale = dot(s, y) / dot(y, y);
+        q.iter_mut().for_each(|q| *q *= scale);
+    }
+    for ((s, y), share) in history.iter().zip(shares.iter().rev()) {
+        let back = dot(y, &q) / dot(s, y);
+        q.iter_mut().zip(s).for_each(|(q, s)| *q += (share - back) * s);
+    }
+    q
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn go_on(_: &[f64], _: f64) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    /// Rosenbrock's valley, turned upside down: its top is at (1, 1).
+    fn valley(p: &[f64]) -> Option<(f64, Vec<f64>)> {
+        let (x, y) = (p[0], p[1]);
+        let value = (1.0 - x).powi(2) + 100.0 * (y - x * x).powi(2);
+        Some((-value, vec![2.0 * (1.0 - x) + 400.0 * x * (y - x * x), -200.0 * (y - x * x)]))
+    }
+
+    #[test]
+    fn finds_the_top_of_a_curved_ridge() {
+        let (at, value, end) = climb(vec![-1.2, 1.0], (-9.0, 9.0), 200, 1e-12, valley, go_on).unwrap();
+        assert_eq!(end, End::Top);
+        assert!((at[0] - 1.0).abs() < 1e-4 && (at[1] - 1.0).abs() < 1e-4 && value > -1e-8, "{at:?}");
+    }
+
+    #[test]
+    fn stays_in_range_never_descends_and_stops_when_asked() {
+        let mut seen = Vec::new();
+        let watch = |_: &[f64], v: f64| {
+            seen.push(v);
+            ControlFlow::Continue(())
+        };
+        let (at, ..) = climb(vec![0.0, 0.0], (-0.5, 0.5), 100, 1e-9, valley, watch).unwrap();
+        assert!(at.iter().all(|a| a.abs() <= 0.5));
+        assert!(seen.is_sorted());
+        let asked = climb(vec![0.0, 0.0], (-9.0, 9.0), 100, 1e-9, valley, |_, _| ControlFlow::Break(())).unwrap();
+        assert_eq!(asked.2, End::Asked);
+        assert!(climb(vec![0.0], (-1.0, 1.0), 9, 1e-9, |_| None, go_on).is_none());
+        assert_eq!(climb(vec![0.0, 0.0], (-9.0, 9.0), 3, 1e-9, valley, go_on).unwrap().2, End::Steps);
+    }
+}

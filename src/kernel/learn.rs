@@ -1,0 +1,287 @@
+//! Learning the kernel: the bound with the weights integrated out, its gradient, and the climb (equations 25 and 26).
+
+use super::ascent::{End, climb};
+use super::pairs::{inner, pull};
+use super::{Family, Fixed, Kernel, Parts};
+use crate::error::{Error, Result};
+use crate::linalg::{Cholesky, Into, Mat, Threads, dot, outer};
+use crate::vb::Problem;
+use std::f64::consts::TAU;
+use std::ops::ControlFlow;
+
+/// Everything learned is a logarithm within this range, for standardised data.
+const RANGE: (f64, f64) = (-12.0, 8.0);
+/// Gain in nats below which another step is not worth its factorisation.
+const TOLERANCE: f64 = 0.02;
+/// Prior standard deviation of ln v, ln γ and ln σ² around typical values: a factor of twenty either way is no surprise.
+const WIDE: f64 = 3.0;
+/// Prior standard deviation of ln r around 0: relevance has to earn its way.
+const NARROW: f64 = 1.0;
+
+/// Positions in the vector of logarithms: v₀ … v₃, γ₁ … γ₃, σ², then r.
+const VARIANCE: usize = 0;
+const SCALE: usize = 4;
+const NOISE: usize = 7;
+const RELEVANCE: usize = 8;
+
+/// A learned kernel.
+pub(crate) struct Learned {
+    pub(crate) kernel: Kernel,
+    /// σ², one for all tasks.
+    pub(crate) noise: f64,
+    /// Whether the climb reached the top.
+    pub(crate) converged: bool,
+    /// Whether the watcher stopped it.
+    pub(crate) asked: bool,
+}
+
+/// Learns from standardised data. `watch` sees every step: kernel, noise, and the bound with its prior.
+pub(crate) fn learn(
+    problem: &Problem,
+    steps: usize,
+    threads: Threads,
+    mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
+) -> Result<Learned> {
+    let evidence = Evidence::new(problem, threads);
+    let show = |at: &[f64], value: f64| {
+        let (kernel, noise) = unpack(at);
+        watch(&kernel, noise, value)
+    };
+    let found = climb(evidence.start(), RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
+    let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: evidence.typical[NOISE].exp() })?;
+    let (kernel, noise) = unpack(&at);
+    Ok(Learned { kernel, noise, converged: end == End::Top, asked: end == End::Asked })
+}
+
+fn unpack(at: &[f64]) -> (Kernel, f64) {
+    let family = |k: usize| Family { variance: at[VARIANCE + k].exp(), scale: at[SCALE + k - 1].exp() };
+    let kernel = Kernel {
+        linear: at[VARIANCE].exp(),
+        rbf: family(1),
+        laplace: family(2),
+        laplace_l1: family(3),
+        relevance: at[RELEVANCE..].iter().map(|r| r.exp()).collect(),
+    };
+    (kernel, at[NOISE].exp())
+}
+
+/// The bound as a function of the logarithms.
+struct Evidence<'a> {
+    problem: &'a Problem,
+    fixed: Fixed,
+    /// Means of the prior.
+    typical: Vec<f64>,
+    threads: Threads,
+}
+
+impl<'a> Evidence<'a> {
+    fn new(problem: &'a Problem, threads: Threads) -> Self {
+        let x = &problem.inputs;
+        // Distances grow with the inputs that vary; for two draws of N(0, 1), E Δ² = 2 and E|Δ| = 2/√π.
+        let varies = |d: &usize| x.col_as_slice(*d).iter().any(|v| *v != 0.0);
+        let count = ((0..x.ncols()).filter(varies).count() as f64).max(1.0);
+        let mut typical = vec![0.0; RELEVANCE + x.ncols()];
+        typical[VARIANCE..SCALE].fill(0.5f64.ln());
+        typical[SCALE] = -(2.0 * count).ln();
+        typical[SCALE + 1] = -0.5 * (2.0 * count).ln();
+        typical[SCALE + 2] = -(1.128 * count).ln();
+        typical[NOISE] = 0.2f64.ln();
+        Evidence { problem, fixed: Fixed::new(x, threads), typical, threads }
+    }
+
+    fn start(&self) -> Vec<f64> {
+        let mut start = self.typical.clone();
+        start[VARIANCE..SCALE].fill((0.7f64 / 4.0).ln());
+        start[NOISE] = 0.3f64.ln();
+        start
+    }
+
+    /// Bound plus log prior, and their gradient; `None` where the Gram matrix is singular to rounding.
+    fn at(&self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
+        let (kernel, noise) = unpack(at);
+        let parts = kernel.parts(&self.problem.inputs, &self.fixed, self.threads);
+        let (mut value, slope, noise_slope) = self.likelihood(kernel.gram_of(&parts, &self.fixed), noise)?;
+        let mut gradient = self.chain(&kernel, parts, slope);
+        gradient[NOISE] = noise_slope;
+        for (i, ((g, at), typical)) in gradient.iter_mut().zip(at).zip(&self.typical).enumerate() {
+            let width = if i < RELEVANCE { WIDE } else { NARROW };
+            let z = (at - typical) / width;
+            value -= 0.5 * z * z;
+            *g -= z / width;
+        }
+        Some((value, gradient))
+    }
+
+    /// ln p(Y), its slope in each kernel entry (lower triangle; an entry off the diagonal stands for two) and in ln σ².
+    fn likelihood(&self, gram: Mat<f64>, noise: f64) -> Option<(f64, Mat<f64>, f64)> {
+        let rows = gram.nrows();
+        let (mut value, mut noise_slope) = (0.0, 0.0);
+        let mut slope = Mat::zeros(rows, rows);
+        for group in &self.problem.groups {
+            let factor = factorised(&gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
+            let (count, tasks) = (group.root.len(), group.tasks.len() as f64);
+            let mut solved = group.targets.clone();
+            factor.half_solve(solved.as_mut());
+            factor.half_solve_transposed(solved.as_mut());
+            let mass = dot(&group.root, &group.root);
+            value -= 0.5 * tasks * (factor.ln_det() + mass * TAU.ln() + (mass - count as f64) * noise.ln());
+            for c in 0..solved.ncols() {
+                value -= 0.5 * dot(solved.col_as_slice(c), group.targets.col_as_slice(c));
+            }
+            let inverse = factor.into_inverse(true).1?;
+            let mut pulled = Mat::zeros(count, count);
+            outer(pulled.as_mut(), Into::Replace, solved.as_ref(), self.threads);
+            let at = |i: usize| group.rows.as_ref().map_or(i, |rows| rows[i]);
+            let mut trace = 0.0;
+            for j in 0..count {
+                let (column, inverse) = (pulled.col_as_slice(j), inverse.col_as_slice(j));
+                let out = slope.col_as_slice_mut(at(j));
+                trace += 0.5 * (column[j] - tasks * inverse[j]);
+                for i in j..count {
+                    let both = if i == j { 0.5 } else { 1.0 };
+                    out[at(i)] += both * (column[i] - tasks * inverse[i]) * group.root[i] * group.root[j];
+                }
+            }
+            noise_slope += noise * trace - 0.5 * tasks * (mass - count as f64);
+        }
+        Some((value, slope, noise_slope))
+    }
+
+    /// From the slope in each kernel entry to the slope in each logarithm.
+    fn chain(&self, kernel: &Kernel, mut parts: Parts, slope: Mat<f64>) -> Vec<f64> {
+        let mut gradient = vec![0.0; self.typical.len()];
+        gradient[VARIANCE] = kernel.linear * inner(&slope, &self.fixed.linear);
+        let distances = [&self.fixed.square, &parts.root, &parts.absolute];
+        let families = [(&mut parts.rbf, kernel.rbf), (&mut parts.laplace, kernel.laplace), (&mut parts.laplace_l1, kernel.laplace_l1)];
+        for (k, ((part, family), distance)) in families.into_iter().zip(distances).enumerate() {
+            for j in 0..slope.ncols() {
+                let column = part.col_as_slice_mut(j)[j..].iter_mut();
+                column.zip(&slope.col_as_slice(j)[j..]).for_each(|(p, s)| *p *= family.variance * s);
+            }
+            gradient[VARIANCE + 1 + k] = (0..slope.ncols()).map(|j| part.col_as_slice(j)[j..].iter().sum::<f64>()).sum();
+            gradient[SCALE + k] = -family.scale * inner(part, distance);
+        }
+        // ∂√q/∂ln r_d = r_d Δ²/(2√q) and ∂Σr|Δ|/∂ln r_d = r_d |Δ|.
+        for j in 0..slope.ncols() {
+            let root = &parts.root.col_as_slice(j)[j..];
+            let two = parts.laplace.col_as_slice_mut(j)[j..].iter_mut();
+            two.zip(root).for_each(|(p, d)| *p = if *d > 0.0 { -0.5 * kernel.laplace.scale * *p / d } else { 0.0 });
+            let one = parts.laplace_l1.col_as_slice_mut(j)[j..].iter_mut();
+            one.for_each(|p| *p *= -kernel.laplace_l1.scale);
+        }
+        let pulled = pull(&self.problem.inputs, &parts.laplace_l1, &parts.laplace, self.threads);
+        for ((g, pulled), r) in gradient[RELEVANCE..].iter_mut().zip(pulled).zip(&kernel.relevance) {
+            *g = r * pulled;
+        }
+        gradient
+    }
+}
+
+/// The factor of u K uᵀ + σ²I over the given rows of the Gram matrix (lower triangle).
+pub(super) fn factorised(
+    gram: &Mat<f64>,
+    rows: Option<&[usize]>,
+    root: &[f64],
+    noise: f64,
+    threads: Threads,
+) -> Option<Cholesky> {
+    let count = root.len();
+    let at = |i: usize| rows.map_or(i, |rows| rows[i]);
+    let mut k = Mat::zeros(count, count);
+    for j in 0..count {
+        let from = gram.col_as_slice(at(j));
+        let to = k.col_as_slice_mut(j);
+        for i in j..count {
+            to[i] = from[at(i)] * root[i] * root[j];
+        }
+        to[j] += noise;
+    }
+    Cholesky::new(k, threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three tasks, the last with gaps; weights 1, 2 and 0.5.
+    fn problem(weighted: bool, gaps: bool) -> Problem {
+        let x = Mat::from_fn(14, 3, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
+        let y = Mat::from_fn(14, 3, |n, c| {
+            let missing = gaps && c == 2 && n % 4 == 1;
+            if missing { f64::NAN } else { (2.0 * x[(n, c)]).sin() + 0.1 * ((n * 7 + c) as f64).cos() }
+        });
+        let weights: Vec<f64> = (0..14).map(|n| [1.0, 2.0, 0.5][n % 3]).collect();
+        Problem::new(x, y, weighted.then_some(&weights))
+    }
+
+    fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
+        evidence.start().iter().enumerate().map(|(i, s)| s + 0.3 * ((i * 3) as f64).sin()).collect()
+    }
+
+    #[test]
+    fn the_gradient_equals_central_differences() {
+        for (weighted, gaps) in [(false, false), (true, false), (true, true)] {
+            let problem = problem(weighted, gaps);
+            let evidence = Evidence::new(&problem, Threads::ONE);
+            let at = somewhere(&evidence);
+            let (_, gradient) = evidence.at(&at).unwrap();
+            for i in 0..at.len() {
+                let shifted = |by: f64| {
+                    let mut moved = at.clone();
+                    moved[i] += by;
+                    evidence.at(&moved).unwrap().0
+                };
+                let slope = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
+                assert!((slope - gradient[i]).abs() < 1e-6 * slope.abs().max(1.0), "{i}: {slope} {}", gradient[i]);
+            }
+        }
+    }
+
+    /// Σ_c ln N(y_c | 0, K + σ²I) by elimination over the observed rows, each repeated as often as its weight says.
+    #[test]
+    fn the_value_is_the_gaussian_log_density_of_the_repeated_rows() {
+        let x = Mat::from_fn(8, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
+        let missing = |n: usize, c: usize| c == 1 && n == 3;
+        let y = Mat::from_fn(8, 2, |n, c| if missing(n, c) { f64::NAN } else { ((n * 3 + c) as f64).cos() });
+        let weights: Vec<f64> = (0..8).map(|n| (n % 3) as f64).collect();
+        let problem = Problem::new(x.clone(), y.clone(), Some(&weights));
+        let evidence = Evidence::new(&problem, Threads::ONE);
+        let at = somewhere(&evidence);
+        let (kernel, noise) = unpack(&at);
+        let full = kernel.cross(&x, x.as_ref(), Threads::ONE);
+        let mut expected = 0.0;
+        for c in 0..2 {
+            let rows: Vec<usize> =
+                (0..8).filter(|&n| !missing(n, c)).flat_map(|n| std::iter::repeat_n(n, weights[n] as usize)).collect();
+            let size = rows.len();
+            let mut k = Mat::from_fn(size, size, |i, j| full[(rows[i], rows[j])] + if i == j { noise } else { 0.0 });
+            let mut z: Vec<f64> = rows.iter().map(|&n| y[(n, c)]).collect();
+            for p in 0..size {
+                expected -= 0.5 * (k[(p, p)].ln() + z[p] * z[p] / k[(p, p)] + TAU.ln());
+                for i in p + 1..size {
+                    let share = k[(i, p)] / k[(p, p)];
+                    for j in p..size {
+                        let v = k[(p, j)];
+                        k[(i, j)] -= share * v;
+                    }
+                    z[i] -= share * z[p];
+                }
+            }
+        }
+        for (i, (at, typical)) in at.iter().zip(&evidence.typical).enumerate() {
+            expected -= 0.5 * ((at - typical) / if i < RELEVANCE { 3.0 } else { 1.0 }).powi(2);
+        }
+        let (value, _) = evidence.at(&at).unwrap();
+        assert!((value - expected).abs() < 1e-9, "{value} {expected}");
+    }
+
+    #[test]
+    fn relevance_finds_the_input_that_matters() {
+        let x = Mat::from_fn(60, 4, |n, d| ((n * (3 + 2 * d)) as f64 * 0.77 + d as f64).sin() * 1.4);
+        let y = Mat::from_fn(60, 1, |n, _| (2.5 * x[(n, 1)]).sin().signum());
+        let problem = Problem::new(x, y, None);
+        let found = learn(&problem, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
+        let r = &found.kernel.relevance;
+        assert!([0, 2, 3].iter().all(|&d| r[1] > 3.0 * r[d]), "{r:?}");
+    }
+}

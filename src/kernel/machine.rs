@@ -1,0 +1,356 @@
+//! The fitted kernel machine: f(x) = Σ_n β_n κ(x_n, x), with one noise level and one amplitude per task (equation 27).
+
+use super::Kernel;
+use super::learn::factorised;
+use crate::error::{Error, Result};
+use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
+use crate::vb::{Group, Problem};
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal};
+use std::collections::BTreeMap;
+
+/// A task's ln σ² is the shared one plus a multiple of this …
+const STEP: f64 = 0.5;
+/// … at most so many of them away …
+const REACH: i32 = 6;
+/// … and is expected within this distance of it: its prior standard deviation.
+const WIDTH: f64 = 2.0;
+
+/// Tasks observed in the same rows with the same noise share one factor.
+#[derive(Clone, Debug)]
+struct Share {
+    tasks: Vec<usize>,
+    /// The observed rows; `None` means all.
+    rows: Option<Vec<usize>>,
+    /// Root weights of those rows.
+    root: Vec<f64>,
+    /// Of u K uᵀ + σ²I.
+    factor: Cholesky,
+}
+
+/// The machine, on the standardised scale.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelMachine {
+    pub(crate) kernel: Kernel,
+    /// N×D standardised training inputs.
+    pub(crate) inputs: Mat<f64>,
+    /// Root of the weight of each row.
+    pub(crate) root: Vec<f64>,
+    /// The rows in which each task was observed; `None` means all.
+    pub(crate) observed: Vec<Option<Vec<usize>>>,
+    /// σ² of each task, in units of its amplitude.
+    pub(crate) noise: Vec<f64>,
+    /// What each task's kernel is multiplied by.
+    pub(crate) amplitude: Vec<f64>,
+    /// N×C coefficients β; zero where not observed.
+    pub(crate) coefficients: Mat<f64>,
+    shares: Vec<Share>,
+}
+
+impl KernelMachine {
+    /// Fits every task at the learned kernel; its noise and amplitude come from its own evidence.
+    pub(crate) fn new(problem: &Problem, kernel: Kernel, shared_noise: f64, threads: Threads) -> Result<Self> {
+        let gram = kernel.gram(&problem.inputs, threads);
+        let tasks = problem.tasks();
+        let (mut noise, mut amplitude, mut observed) = (vec![0.0; tasks], vec![0.0; tasks], vec![None; tasks]);
+        for group in &problem.groups {
+            for (&task, best) in group.tasks.iter().zip(best_noise(&gram, group, shared_noise, threads)?) {
+                (noise[task], amplitude[task]) = best;
+                observed[task].clone_from(&group.rows);
+            }
+        }
+        let mut machine = KernelMachine {
+            shares: shares(&gram, &problem.root, &observed, &noise, threads)?,
+            kernel,
+            inputs: problem.inputs.clone(),
+            root: problem.root.clone(),
+            observed,
+            noise,
+            amplitude,
+            coefficients: Mat::zeros(problem.inputs.nrows(), tasks),
+        };
+        for share in &machine.shares {
+            let solved = share.solve(&problem.targets);
+            for (c, &task) in share.tasks.iter().enumerate() {
+                let column = machine.coefficients.col_as_slice_mut(task);
+                for (i, &u) in share.root.iter().enumerate() {
+                    column[share.at(i)] = u * solved[(i, c)];
+                }
+            }
+        }
+        Ok(machine)
+    }
+
+    /// The machine a file describes: everything but the factors, which are computed again.
+    pub(crate) fn restore(
+        kernel: Kernel,
+        inputs: Mat<f64>,
+        root: Vec<f64>,
+        observed: Vec<Option<Vec<usize>>>,
+        (noise, amplitude): (Vec<f64>, Vec<f64>),
+        coefficients: Mat<f64>,
+    ) -> Result<Self> {
+        let threads = Threads::current();
+        let gram = kernel.gram(&inputs, threads);
+        let shares = shares(&gram, &root, &observed, &noise, threads)?;
+        Ok(KernelMachine { kernel, inputs, root, observed, noise, amplitude, coefficients, shares })
+    }
+
+    /// Mean and, if wanted, variance of the function at standardised rows: N′×C each.
+    pub(crate) fn predict(&self, new: MatRef<'_, f64>, uncertain: bool, threads: Threads) -> (Mat<f64>, Option<Mat<f64>>) {
+        let cross = self.kernel.cross(&self.inputs, new, threads);
+        let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
+        let variance = uncertain.then(|| {
+            let prior = self.kernel.diagonal(new);
+            let mut variance = Mat::zeros(new.nrows(), self.noise.len());
+            for share in &self.shares {
+                let explained = share.explained(&cross);
+                for i in 0..new.nrows() {
+                    let column = explained.col_as_slice(i);
+                    let left = (prior[i] - dot(column, column)).max(0.0);
+                    share.tasks.iter().for_each(|&task| variance[(i, task)] = self.amplitude[task] * left);
+                }
+            }
+            variance
+        });
+        (mean, variance)
+    }
+
+    /// Variance of the noise of each task.
+    pub(crate) fn noise_variance(&self, task: usize) -> f64 {
+        self.amplitude[task] * self.noise[task]
+    }
+
+    /// Residual and variance of the function in each observed cell had its row been left out; others stay zero. In the
+    /// scaled problem K′ = u K uᵀ + σ²I both come from K′⁻¹: e = (K′⁻¹y)ᵢ/(K′⁻¹)ᵢᵢ, and its variance is 1/(K′⁻¹)ᵢᵢ.
+    pub(crate) fn leave_one_out(&self) -> (Mat<f64>, Mat<f64>) {
+        let (rows, tasks) = (self.inputs.nrows(), self.noise.len());
+        let (mut residual, mut variance) = (Mat::zeros(rows, tasks), Mat::zeros(rows, tasks));
+        for share in &self.shares {
+            let (diagonal, _) = share.factor.clone().into_inverse(false);
+            for &task in &share.tasks {
+                for (i, (&u, &q)) in share.root.iter().zip(&diagonal).enumerate().filter(|(_, (u, _))| **u > 0.0) {
+                    let row = share.at(i);
+                    residual[(row, task)] = self.coefficients[(row, task)] / (u * u * q);
+                    let latent = (1.0 / q - self.noise[task]).max(0.0) / (u * u);
+                    variance[(row, task)] = self.amplitude[task] * latent;
+                }
+            }
+        }
+        (residual, variance)
+    }
+
+    /// Joint draws of the function at standardised rows: N′×C each. Costs N′³.
+    pub(crate) fn sample(&self, new: MatRef<'_, f64>, draws: usize, rng: &mut impl Rng, threads: Threads) -> Vec<Mat<f64>> {
+        let (rows, tasks) = (new.nrows(), self.noise.len());
+        let cross = self.kernel.cross(&self.inputs, new, threads);
+        let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
+        // Drawn in the order of draws and tasks, whatever share they are in.
+        let mut out: Vec<Mat<f64>> =
+            (0..draws).map(|_| Mat::from_fn(rows, tasks, |_, _| StandardNormal.sample(rng))).collect();
+        let own = new.to_owned();
+        for share in &self.shares {
+            let mut covariance = self.kernel.gram(&own, threads);
+            fill_upper(covariance.as_mut());
+            let explained = share.explained(&cross);
+            let explained = multiply(explained.as_ref().transpose(), explained.as_ref(), threads);
+            covariance -= explained;
+            // Negative eigenvalues are rounding, and `Spectral` takes them for zero.
+            let Some(Spectral { values, mut vectors }) = Spectral::new(covariance) else { continue };
+            crate::linalg::scale_columns(&mut vectors, |j| values[j].sqrt());
+            for draw in &mut out {
+                for &task in &share.tasks {
+                    let shaken = multiply(vectors.as_ref(), draw.as_ref().subcols(task, 1), threads);
+                    let size = self.amplitude[task].sqrt();
+                    for i in 0..rows {
+                        draw[(i, task)] = mean[(i, task)] + size * shaken[(i, 0)];
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+impl Share {
+    fn at(&self, i: usize) -> usize {
+        self.rows.as_ref().map_or(i, |rows| rows[i])
+    }
+
+    /// K′⁻¹ of the share's columns of the weighted targets.
+    fn solve(&self, targets: &Mat<f64>) -> Mat<f64> {
+        let mut solved = Mat::from_fn(self.root.len(), self.tasks.len(), |i, c| targets[(self.at(i), self.tasks[c])]);
+        self.factor.half_solve(solved.as_mut());
+        self.factor.half_solve_transposed(solved.as_mut());
+        solved
+    }
+
+    /// L⁻¹ u κ(X, new): the squares of a column sum to what the data explain of that row's variance.
+    fn explained(&self, cross: &Mat<f64>) -> Mat<f64> {
+        let mut explained = match &self.rows {
+            Some(rows) => select_rows(cross.as_ref(), rows),
+            None => cross.clone(),
+        };
+        scale_rows(&mut explained, &self.root);
+        self.factor.half_solve(explained.as_mut());
+        explained
+    }
+}
+
+/// Noise and amplitude of each task of a group. With the kernel multiplied by a, the evidence is highest at
+/// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one.
+fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> Result<Vec<(f64, f64)>> {
+    let (mass, count) = (dot(&group.root, &group.root), group.root.len() as f64);
+    let level = |offset: i32| (shared.ln() + STEP * f64::from(offset)).exp();
+    let score = |offset: i32| -> Result<Vec<(f64, f64)>> {
+        let noise = level(offset);
+        let factor = factorised(gram, group.rows.as_deref(), &group.root, noise, threads)
+            .ok_or(Error::Singular { size: group.root.len(), noise })?;
+        let mut half = group.targets.clone();
+        factor.half_solve(half.as_mut());
+        let surprise = f64::from(offset) * STEP / WIDTH;
+        let cost = 0.5 * (factor.ln_det() + (mass - count) * noise.ln() + surprise * surprise);
+        let each = |c: usize| {
+            // A constant target has nothing to explain; its amplitude must still be a number.
+            let amplitude = (dot(half.col_as_slice(c), half.col_as_slice(c)) / mass).max(1e-12);
+            (-cost - 0.5 * mass * amplitude.ln(), amplitude)
+        };
+        Ok((0..half.ncols()).map(each).collect())
+    };
+    let mut tried: BTreeMap<i32, Vec<(f64, f64)>> = BTreeMap::new();
+    for offset in [-1, 0, 1] {
+        tried.insert(offset, score(offset)?);
+    }
+    let best = |tried: &BTreeMap<i32, Vec<(f64, f64)>>, c: usize| {
+        let scored = tried.iter().map(|(offset, all)| (*offset, all[c].0, all[c].1));
+        scored.fold((0, f64::NEG_INFINITY, 1.0), |best, next| if next.1 > best.1 { next } else { best })
+    };
+    for direction in [-1, 1] {
+        let mut end: i32 = direction;
+        while end.abs() < REACH && (0..group.tasks.len()).any(|c| best(&tried, c).0 == end) {
+            end += direction;
+            tried.insert(end, score(end)?);
+        }
+    }
+    Ok((0..group.tasks.len()).map(|c| best(&tried, c)).map(|(offset, _, amplitude)| (level(offset), amplitude)).collect())
+}
+
+/// One factor for each pattern of observed rows and level of noise.
+fn shares(
+    gram: &Mat<f64>,
+    root: &[f64],
+    observed: &[Option<Vec<usize>>],
+    noise: &[f64],
+    threads: Threads,
+) -> Result<Vec<Share>> {
+    let mut alike: BTreeMap<(Option<&Vec<usize>>, u64), Vec<usize>> = BTreeMap::new();
+    for (task, rows) in observed.iter().enumerate() {
+        alike.entry((rows.as_ref(), noise[task].to_bits())).or_default().push(task);
+    }
+    let share = |((rows, noise), tasks): ((Option<&Vec<usize>>, u64), Vec<usize>)| {
+        let root: Vec<f64> = rows.map_or(root.to_vec(), |rows| rows.iter().map(|&row| root[row]).collect());
+        let noise = f64::from_bits(noise);
+        let factor = factorised(gram, rows.map(Vec::as_slice), &root, noise, threads);
+        let factor = factor.ok_or(Error::Singular { size: root.len(), noise })?;
+        Ok(Share { tasks, rows: rows.cloned(), root, factor })
+    };
+    alike.into_iter().map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::example;
+    use super::*;
+    use rand::SeedableRng;
+
+    fn data(weights: Option<&[f64]>) -> (Mat<f64>, Mat<f64>, KernelMachine) {
+        let x = Mat::from_fn(16, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
+        let y = Mat::from_fn(16, 3, |n, c| {
+            let noise = 0.3 * c as f64 * ((n * 7 + c) as f64).cos();
+            if c == 1 && n % 5 == 2 { f64::NAN } else { (2.0 * x[(n, 0)]).sin() + noise }
+        });
+        let problem = Problem::new(x.clone(), y.clone(), weights);
+        let machine = KernelMachine::new(&problem, example(2), 0.1, Threads::ONE).unwrap();
+        (x, y, machine)
+    }
+
+    /// Leaving a row out by really leaving it out, at the same kernel, noise and amplitude.
+    #[test]
+    fn leave_one_out_is_what_refitting_gives() {
+        let (x, y, machine) = data(None);
+        let (residual, variance) = machine.leave_one_out();
+        for task in 0..3 {
+            for row in (0..16).filter(|&n| !y[(n, task)].is_nan()) {
+                let others: Vec<usize> = (0..16).filter(|&n| n != row && !y[(n, task)].is_nan()).collect();
+                let gram = machine.kernel.gram(&x, Threads::ONE);
+                let ones = vec![1.0; others.len()];
+                let factor = factorised(&gram, Some(&others), &ones, machine.noise[task], Threads::ONE).unwrap();
+                let cross = machine.kernel.cross(&x, x.as_ref().subrows(row, 1), Threads::ONE);
+                let mut k = select_rows(cross.as_ref(), &others);
+                let mut z = Mat::from_fn(others.len(), 1, |i, _| y[(others[i], task)]);
+                factor.half_solve(k.as_mut());
+                factor.half_solve(z.as_mut());
+                let mean = dot(k.col_as_slice(0), z.col_as_slice(0));
+                let left = machine.kernel.diagonal(x.as_ref().subrows(row, 1))[0] - dot(k.col_as_slice(0), k.col_as_slice(0));
+                assert!((y[(row, task)] - mean - residual[(row, task)]).abs() < 1e-9);
+                assert!((machine.amplitude[task] * left - variance[(row, task)]).abs() < 1e-9);
+            }
+        }
+    }
+
+    /// The search tries few levels; trying all must not find a better one. Noisier tasks get more noise.
+    #[test]
+    fn each_task_finds_its_own_noise() {
+        let (_, _, machine) = data(None);
+        assert!(machine.noise_variance(0) < machine.noise_variance(1));
+        assert!(machine.noise_variance(1) < machine.noise_variance(2));
+    }
+
+    #[test]
+    fn an_integer_weight_is_a_repeated_row() {
+        let weights: Vec<f64> = (0..16).map(|n| (n % 3) as f64).collect();
+        let (x, y, weighted) = data(Some(&weights));
+        let rows: Vec<usize> = (0..16).flat_map(|n| std::iter::repeat_n(n, weights[n] as usize)).collect();
+        let problem = Problem::new(select_rows(x.as_ref(), &rows), select_rows(y.as_ref(), &rows), None);
+        let repeated = KernelMachine::new(&problem, example(2), 0.1, Threads::ONE).unwrap();
+        let new = Mat::from_fn(5, 2, |n, d| (n as f64 - 2.0) * 0.6 + d as f64);
+        let (a, b) = (weighted.predict(new.as_ref(), true, Threads::ONE), repeated.predict(new.as_ref(), true, Threads::ONE));
+        let (va, vb) = (a.1.unwrap(), b.1.unwrap());
+        for c in 0..3 {
+            assert!((weighted.noise_variance(c) - repeated.noise_variance(c)).abs() < 1e-9);
+            for i in 0..5 {
+                assert!((a.0[(i, c)] - b.0[(i, c)]).abs() < 1e-9 && (va[(i, c)] - vb[(i, c)]).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn draws_have_the_predicted_mean_and_variance() {
+        let (_, _, machine) = data(None);
+        let new = Mat::from_fn(3, 2, |n, d| n as f64 * 0.7 - d as f64 * 0.4);
+        let (mean, variance) = machine.predict(new.as_ref(), true, Threads::ONE);
+        let variance = variance.unwrap();
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+        let draws = machine.sample(new.as_ref(), 4000, &mut rng, Threads::ONE);
+        for c in 0..3 {
+            for i in 0..3 {
+                let values: Vec<f64> = draws.iter().map(|d| d[(i, c)]).collect();
+                let centre = values.iter().sum::<f64>() / 4000.0;
+                let spread = values.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / 4000.0;
+                // Five standard errors.
+                assert!((centre - mean[(i, c)]).abs() < 5.0 * (variance[(i, c)] / 4000.0).sqrt());
+                assert!((spread / variance[(i, c)] - 1.0).abs() < 5.0 * (2.0f64 / 4000.0).sqrt());
+            }
+        }
+    }
+
+    #[test]
+    fn a_restored_machine_predicts_the_same_bits() {
+        let (_, _, machine) = data(None);
+        let m = machine.clone();
+        let again =
+            KernelMachine::restore(m.kernel, m.inputs, m.root, m.observed, (m.noise, m.amplitude), m.coefficients).unwrap();
+        let new = Mat::from_fn(7, 2, |n, d| n as f64 * 0.3 - d as f64);
+        assert!(machine.predict(new.as_ref(), true, Threads::ONE) == again.predict(new.as_ref(), true, Threads::ONE));
+    }
+}
