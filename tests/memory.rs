@@ -46,7 +46,7 @@ fn a_fit_stays_within_its_memory() {
             noise,
             links: false,
             max_iterations: 2,
-            ..Settings::DEFAULT
+            ..Settings::COSINES
         };
         // The first products of a thread reserve its packing buffers (64 MiB each, whatever the problem): not counted.
         fit(&data, &settings).unwrap();

@@ -140,6 +140,23 @@ impl KernelMachine {
         (residual, variance)
     }
 
+    /// Slope of the direct link of each input and its standard deviation: D×C each. Before the data a slope has
+    /// variance v₀/D, and covariance v₀x_nd/D with the function at row n.
+    pub(crate) fn slopes(&self, threads: Threads) -> (Mat<f64>, Mat<f64>) {
+        let unit = self.kernel.linear / self.inputs.ncols() as f64;
+        let covariance = Mat::from_fn(self.inputs.nrows(), self.inputs.ncols(), |n, d| unit * self.inputs[(n, d)]);
+        let slope = multiply(covariance.as_ref().transpose(), self.coefficients.as_ref(), threads);
+        let mut deviation = Mat::zeros(slope.nrows(), slope.ncols());
+        for share in &self.shares {
+            let explained = share.explained(&covariance);
+            for d in 0..explained.ncols() {
+                let left = (unit - dot(explained.col_as_slice(d), explained.col_as_slice(d))).max(0.0);
+                share.tasks.iter().for_each(|&task| deviation[(d, task)] = (self.amplitude[task] * left).sqrt());
+            }
+        }
+        (slope, deviation)
+    }
+
     /// Joint draws of the function at standardised rows: N′×C each. Costs N′³.
     pub(crate) fn sample(&self, new: MatRef<'_, f64>, draws: usize, rng: &mut impl Rng, threads: Threads) -> Vec<Mat<f64>> {
         let (rows, tasks) = (new.nrows(), self.noise.len());

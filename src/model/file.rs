@@ -4,10 +4,12 @@
 mod check;
 
 use super::posterior::Shape;
-use super::{Model, Prediction};
+use super::waves::Waves;
+use super::{Function, Model, Prediction};
 use crate::data::{Encoder, Standardiser};
 use crate::error::{Error, Result};
 use crate::fourier::{Scales, Spectrum};
+use crate::kernel::{Kernel, KernelMachine};
 use crate::linalg::Mat;
 use crate::vb::{Gamma, Iteration, Settings, Stop};
 use check::all_finite;
@@ -22,8 +24,8 @@ use std::path::Path;
 
 /// What the `format` field says.
 pub const FORMAT: &str = "rffblr-model";
-/// The version this program writes; it reads every version up to this one.
-pub const FORMAT_VERSION: u64 = 1;
+/// The version this program writes; it reads every version up to this one. Version 1 knew cosines alone.
+pub const FORMAT_VERSION: u64 = 2;
 
 /// What the `writer` field says.
 pub(super) const WRITER: &str = concat!("rffblr ", env!("CARGO_PKG_VERSION"));
@@ -113,6 +115,28 @@ struct StoredPosterior {
     shapes: Vec<StoredShape>,
 }
 
+/// What a model of cosines needs.
+#[derive(Serialize, Deserialize)]
+struct StoredWaves {
+    features: Features,
+    scales: Scales,
+    noise: Vec<Gamma>,
+    posterior: StoredPosterior,
+}
+
+/// What a kernel machine needs: among it the training inputs, standardised.
+#[derive(Serialize, Deserialize)]
+struct StoredMachine {
+    kernel: Kernel,
+    rows: Table,
+    root_weights: Vec<f64>,
+    /// Rows in which each task was observed; null means all.
+    observed: Vec<Option<Vec<usize>>>,
+    noise: Vec<f64>,
+    amplitude: Vec<f64>,
+    coefficients: Table,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Training {
     rows: usize,
@@ -136,10 +160,10 @@ struct Stored {
     settings: Settings,
     inputs: Columns,
     targets: Columns,
-    features: Features,
-    scales: Scales,
-    noise: Vec<Gamma>,
-    posterior: StoredPosterior,
+    #[serde(flatten)]
+    waves: Option<StoredWaves>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<StoredMachine>,
     training: Training,
     probes: Probes,
     /// Absent if the model was fitted to numbers rather than to a table.
@@ -233,8 +257,6 @@ impl Model {
             mean: scale.mean.clone(),
             scale: scale.scale.clone(),
         };
-        let shape =
-            |s: &Shape| StoredShape { tasks: s.tasks.clone(), values: s.values.clone(), vectors: (&s.vectors).into() };
         Stored {
             format: FORMAT.into(),
             format_version: FORMAT_VERSION,
@@ -242,20 +264,13 @@ impl Model {
             settings: self.settings.clone(),
             inputs: columns(&self.input_names, &self.input_scale),
             targets: columns(&self.target_names, &self.target_scale),
-            features: Features {
-                spectrum: self.basis.spectrum,
-                drawn: self.drawn,
-                amplitude: self.basis.amplitude,
-                directions: (&self.basis.directions).into(),
-                offsets: self.basis.offsets.clone(),
-                links: self.basis.links.clone(),
+            waves: match &self.function {
+                Function::Waves(waves) => Some(waves.into()),
+                Function::Kernel(_) => None,
             },
-            scales: self.scales.clone(),
-            noise: self.noise.clone(),
-            posterior: StoredPosterior {
-                mean: (&self.posterior.mean).into(),
-                precision: self.posterior.precision.clone(),
-                shapes: self.posterior.shapes.iter().map(shape).collect(),
+            machine: match &self.function {
+                Function::Waves(_) => None,
+                Function::Kernel(machine) => Some(machine.into()),
             },
             training: Training {
                 rows: self.rows,
@@ -265,6 +280,44 @@ impl Model {
             },
             probes,
             encoder: self.encoder.clone(),
+        }
+    }
+}
+
+impl From<&Waves> for StoredWaves {
+    fn from(waves: &Waves) -> Self {
+        let shape =
+            |s: &Shape| StoredShape { tasks: s.tasks.clone(), values: s.values.clone(), vectors: (&s.vectors).into() };
+        StoredWaves {
+            features: Features {
+                spectrum: waves.basis.spectrum,
+                drawn: waves.drawn,
+                amplitude: waves.basis.amplitude,
+                directions: (&waves.basis.directions).into(),
+                offsets: waves.basis.offsets.clone(),
+                links: waves.basis.links.clone(),
+            },
+            scales: waves.scales.clone(),
+            noise: waves.noise.clone(),
+            posterior: StoredPosterior {
+                mean: (&waves.posterior.mean).into(),
+                precision: waves.posterior.precision.clone(),
+                shapes: waves.posterior.shapes.iter().map(shape).collect(),
+            },
+        }
+    }
+}
+
+impl From<&KernelMachine> for StoredMachine {
+    fn from(machine: &KernelMachine) -> Self {
+        StoredMachine {
+            kernel: machine.kernel.clone(),
+            rows: (&machine.inputs).into(),
+            root_weights: machine.root.clone(),
+            observed: machine.observed.clone(),
+            noise: machine.noise.clone(),
+            amplitude: machine.amplitude.clone(),
+            coefficients: (&machine.coefficients).into(),
         }
     }
 }

@@ -3,20 +3,21 @@
 mod file;
 mod posterior;
 mod views;
+mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Link, Sinusoid};
 
 use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
-use crate::fourier::{Basis, Scales};
-use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows};
+use crate::kernel::{Kernel, KernelMachine, Learned, learn};
+use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::normal;
-use crate::vb::{self, Gamma, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
-use posterior::Posterior;
+use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
+use waves::Waves;
 
 /// Rows predicted at once: bounds the memory of a prediction.
 const ROWS: usize = 4096;
@@ -29,17 +30,27 @@ pub struct Model {
     target_names: Vec<String>,
     input_scale: Standardiser,
     target_scale: Standardiser,
-    basis: Basis,
-    scales: Scales,
-    noise: Vec<Gamma>,
-    posterior: Posterior,
+    function: Function,
     trace: Vec<Iteration>,
     stop: Stop,
     rows: usize,
-    drawn: usize,
     fingerprint: String,
     encoder: Option<Encoder>,
     writer: String,
+}
+
+/// What the function is made of, on the standardised scale.
+#[derive(Clone, Debug)]
+enum Function {
+    Waves(Waves),
+    Kernel(KernelMachine),
+}
+
+/// What fitting found out.
+struct Found {
+    function: Function,
+    trace: Vec<Iteration>,
+    stop: Stop,
 }
 
 /// Means and standard deviations for some rows (N×C each), on the original scale of each target.
@@ -80,14 +91,6 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     if let Relevance::Fixed(values) = &settings.relevance {
         expect_count("setting `relevance`", "entries", values.len(), data.inputs().ncols())?;
     }
-    let drawn = settings.feature_count(data.total_weight());
-    let bytes = 8.0 * data.rows() as f64 * drawn as f64;
-    if bytes > 64e9 {
-        return Err(Error::Setting {
-            name: "features",
-            problem: format!("{drawn} cosines of {} rows need {:.0} GB a copy; use fewer", data.rows(), bytes / 1e9),
-        });
-    }
     let input_scale = Standardiser::new(data.inputs(), data.weights());
     let target_scale = match settings.targets {
         TargetScale::Standardised => Standardiser::new(data.targets(), data.weights()),
@@ -98,30 +101,92 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     check_magnitude(&targets, data)?;
     let problem = Problem::new(inputs, targets, data.weights());
 
-    let found = vb::infer_best(&problem, settings, drawn, observer)?;
-
-    let threads = Threads::current();
-    let mut design = found.basis.features_and_one(problem.inputs.as_ref(), &found.scales);
-    scale_rows(&mut design, &problem.root);
-    let tau = found.noise.iter().map(|t| t.mean()).collect();
+    let found = match settings.form {
+        Form::Cosines => waves::fit(&problem, settings, data.total_weight(), observer)?,
+        Form::Kernel => fit_kernel(&problem, settings, observer)?,
+        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row, observer)?,
+    };
     Ok(Model {
-        posterior: Posterior::new(&problem, design, &found.alpha, tau, threads)?,
         settings: settings.clone(),
         input_names: data.input_names().to_vec(),
         target_names: data.target_names().to_vec(),
         input_scale,
         target_scale,
-        basis: found.basis,
-        scales: found.scales,
-        noise: found.noise,
+        function: found.function,
         trace: found.trace,
         stop: found.stop,
         rows: data.rows(),
-        drawn,
         fingerprint: data.fingerprint(),
         encoder: None,
         writer: file::WRITER.into(),
     })
+}
+
+/// Rows from which the kernel is learned: each step of its climb costs their cube.
+const LEARNING_ROWS: usize = 1500;
+/// Most rows of a kernel machine, whose memory is a few of their squares.
+const KERNEL_ROWS: usize = 20_000;
+
+/// A few sinusoids fitted to the function of the kernel machine.
+fn fit_sinusoids(_: &Problem, _: &Settings, _: f64, _: Observer<'_>) -> Result<Found> {
+    todo!()
+}
+
+/// Learns the kernel (from a part of the rows, if they are many) and fits the machine to all rows.
+fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
+    let rows = problem.inputs.nrows();
+    if rows > KERNEL_ROWS {
+        return Err(Error::Setting {
+            name: "form",
+            problem: format!("the kernel form takes at most {KERNEL_ROWS} rows, not {rows}; use form cosines"),
+        });
+    }
+    let threads = Threads::current();
+    let part = part_of_rows(problem, settings.seed);
+    let mut trace = Vec::new();
+    let Learned { kernel, noise, converged, asked } =
+        learn(part.as_ref().unwrap_or(problem), settings.max_iterations, threads, |kernel, noise, bound| {
+            trace.push(Iteration {
+                restart: 0,
+                number: trace.len() + 1,
+                bound: Bound::collapsed(bound),
+                active: rows,
+                bandwidth: kernel.rbf.scale,
+                noise_precision: vec![1.0 / noise],
+            });
+            trace.last().map_or(ControlFlow::Continue(()), observer)
+        })?;
+    let stop = match (asked, converged) {
+        (true, _) => Stop::Requested,
+        (false, true) => Stop::Converged,
+        (false, false) => Stop::MaxIterations,
+    };
+    Ok(Found { function: Function::Kernel(KernelMachine::new(problem, kernel, noise, threads)?), trace, stop })
+}
+
+/// As many rows as the kernel is learned from, chosen by the seed; `None` if these are all.
+fn part_of_rows(problem: &Problem, seed: u64) -> Option<Problem> {
+    let rows = problem.inputs.nrows();
+    if rows <= LEARNING_ROWS {
+        return None;
+    }
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut dealt: Vec<(u64, usize)> = (0..rows).map(|row| (rand::Rng::next_u64(&mut rng), row)).collect();
+    dealt.sort_unstable();
+    let mut chosen: Vec<usize> = dealt[..LEARNING_ROWS].iter().map(|(_, row)| *row).collect();
+    chosen.sort_unstable();
+    let weights: Vec<f64> = chosen.iter().map(|&row| problem.root[row].powi(2)).collect();
+    let mut targets = Mat::full(LEARNING_ROWS, problem.tasks(), f64::NAN);
+    for group in &problem.groups {
+        for (i, &row) in chosen.iter().enumerate() {
+            let Some(at) = group.position(row) else { continue };
+            for (c, &task) in group.tasks.iter().enumerate() {
+                // Weighted targets carry the root of the weight, which Problem will put back.
+                targets[(i, task)] = if group.root[at] > 0.0 { group.targets[(at, c)] / group.root[at] } else { 0.0 };
+            }
+        }
+    }
+    Some(Problem::new(select_rows(problem.inputs.as_ref(), &chosen), targets, Some(&weights)))
 }
 
 /// Raw targets are squared and summed as they are: refuse what would overflow.
@@ -160,12 +225,14 @@ impl Model {
         let mut out = Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty() };
         for start in (0..rows).step_by(ROWS) {
             let block = inputs.subrows(start, ROWS.min(rows - start));
-            let design = self.design(block)?;
-            let mean = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
-            let variance = uncertain.then(|| self.posterior.variance(&design, threads));
+            let block = self.input_scale.apply(block, &self.input_names)?;
+            let (mean, variance) = match &self.function {
+                Function::Waves(waves) => waves.predict(block.as_ref(), uncertain, threads),
+                Function::Kernel(machine) => machine.predict(block.as_ref(), uncertain, threads),
+            };
             for c in 0..tasks {
                 let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
-                let noise = self.noise[c].mean_inverse();
+                let noise = self.noise_variance(c);
                 for i in 0..block.nrows() {
                     out.mean[(start + i, c)] = shift + scale * mean[(i, c)];
                     if let Some(variance) = &variance {
@@ -184,18 +251,19 @@ impl Model {
         expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
         check_inputs(inputs, &self.input_names)?;
         let threads = Threads::current();
-        let design = self.design(inputs)?;
+        let inputs = self.input_scale.apply(inputs, &self.input_names)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let draw = |_| {
-            let weights = self.posterior.sample(&mut rng);
-            let mut values = multiply(design.as_ref(), weights.as_ref(), threads);
-            for c in 0..values.ncols() {
-                let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
-                values.col_as_slice_mut(c).iter_mut().for_each(|v| *v = shift + scale * *v);
-            }
-            values
+        let mut values = match &self.function {
+            Function::Waves(waves) => waves.sample(inputs.as_ref(), draws, &mut rng, threads),
+            Function::Kernel(machine) => machine.sample(inputs.as_ref(), draws, &mut rng, threads),
         };
-        Ok((0..draws).map(draw).collect())
+        for draw in &mut values {
+            for c in 0..draw.ncols() {
+                let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
+                draw.col_as_slice_mut(c).iter_mut().for_each(|v| *v = shift + scale * *v);
+            }
+        }
+        Ok(values)
     }
 
     /// What the model would have predicted for each training row without it, at the learned hyper-parameters:
@@ -209,19 +277,24 @@ impl Model {
         }
         let threads = Threads::current();
         let mut out = self.predict(data.inputs())?;
-        let design = self.design(data.inputs())?;
-        let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
         let root: Vec<f64> = (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
-        let (residual, variance) = self.posterior.leave_one_out(&design, &targets, &root, threads);
+        let (residual, variance) = match &self.function {
+            Function::Waves(waves) => {
+                let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
+                let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
+                waves.leave_one_out(inputs.as_ref(), &targets, &root, threads)
+            }
+            Function::Kernel(machine) => machine.leave_one_out(),
+        };
         for c in 0..self.target_names.len() {
-            let (scale, noise) = (self.target_scale.scale[c], self.noise[c].mean_inverse());
+            let (scale, noise) = (self.target_scale.scale[c], self.noise_variance(c));
             for row in 0..data.rows() {
                 let observed = data.targets()[(row, c)];
                 // A row of weight zero was never in.
                 if observed.is_nan() || root[row] == 0.0 {
                     continue;
                 }
-                out.mean[(row, c)] = observed - scale * residual[(row, c)] / root[row];
+                out.mean[(row, c)] = observed - scale * residual[(row, c)];
                 out.latent_std[(row, c)] = scale * variance[(row, c)].sqrt();
                 out.std[(row, c)] = scale * (variance[(row, c)] + noise).sqrt();
             }
@@ -229,10 +302,12 @@ impl Model {
         Ok(out)
     }
 
-    /// [Φ, 1] for raw inputs.
-    fn design(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let standardised = self.input_scale.apply(inputs, &self.input_names)?;
-        Ok(self.basis.features_and_one(standardised.as_ref(), &self.scales))
+    /// Variance of the noise of a task, standardised scale.
+    fn noise_variance(&self, task: usize) -> f64 {
+        match &self.function {
+            Function::Waves(waves) => waves.noise[task].mean_inverse(),
+            Function::Kernel(machine) => machine.noise_variance(task),
+        }
     }
 
     /// Keeps how the inputs were made from a table, so that the model predicts from tables of the same kind.
@@ -264,24 +339,44 @@ impl Model {
         &self.target_names
     }
 
-    /// Learned bandwidth γ, for standardised inputs.
+    /// Learned bandwidth γ of the RBF kernel, for standardised inputs.
     pub fn bandwidth(&self) -> f64 {
-        self.scales.bandwidth
+        match &self.function {
+            Function::Waves(waves) => waves.scales.bandwidth,
+            Function::Kernel(machine) => machine.kernel.rbf.scale,
+        }
     }
 
     /// Scale r of each input inside the kernel.
     pub fn relevance(&self) -> &[f64] {
-        &self.scales.relevance
+        match &self.function {
+            Function::Waves(waves) => &waves.scales.relevance,
+            Function::Kernel(machine) => &machine.kernel.relevance,
+        }
     }
 
-    /// Features that were kept: cosines and direct links.
+    /// The learned kernel, if the model is a kernel machine.
+    pub fn kernel(&self) -> Option<&Kernel> {
+        match &self.function {
+            Function::Waves(_) => None,
+            Function::Kernel(machine) => Some(&machine.kernel),
+        }
+    }
+
+    /// Terms of the function: cosines and direct links that were kept, or one kernel term for each training row.
     pub fn active_features(&self) -> usize {
-        self.basis.columns()
+        match &self.function {
+            Function::Waves(waves) => waves.basis.columns(),
+            Function::Kernel(machine) => machine.inputs.nrows(),
+        }
     }
 
-    /// Cosines that were drawn.
+    /// Cosines that were drawn; none for a kernel machine.
     pub fn drawn_features(&self) -> usize {
-        self.drawn
+        match &self.function {
+            Function::Waves(waves) => waves.drawn,
+            Function::Kernel(_) => 0,
+        }
     }
 
     /// The bound where the fit ended, in nats.
@@ -326,6 +421,7 @@ impl Model {
 
     /// Standard deviation of the noise of each task, on its original scale.
     pub fn noise_std(&self) -> Vec<f64> {
-        self.noise.iter().zip(&self.target_scale.scale).map(|(t, scale)| scale * t.mean_inverse().sqrt()).collect()
+        let scales = self.target_scale.scale.iter().enumerate();
+        scales.map(|(c, scale)| scale * self.noise_variance(c).sqrt()).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! One model, two views: a kernel machine and a layer of sinusoids (equations 19 and 20).
 
-use super::Model;
+use super::waves::Waves;
+use super::{Function, Model};
 use crate::data::{check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, outer};
@@ -50,54 +51,100 @@ pub struct KernelView {
 }
 
 impl Model {
-    /// The extreme-learning-machine view: every kept cosine.
+    /// The extreme-learning-machine view: every kept cosine. A kernel machine has none.
     pub fn sinusoids(&self) -> Vec<Sinusoid> {
-        let waves = self.basis.cosines();
-        let deviations = self.weight_deviations();
+        let Function::Waves(waves) = &self.function else { return Vec::new() };
+        let deviations = waves.weight_deviations();
         let tasks = 0..self.target_names().len();
-        (0..waves)
+        (0..waves.basis.cosines())
             .map(|m| {
-                let frequency: Vec<f64> = (0..self.basis.inputs())
-                    .map(|d| self.scales.factor(d) * self.basis.directions[(d, m)] / self.input_scale.scale[d])
+                let frequency: Vec<f64> = (0..waves.basis.inputs())
+                    .map(|d| waves.scales.factor(d) * waves.basis.directions[(d, m)] / self.input_scale.scale[d])
                     .collect();
                 let shift: f64 = frequency.iter().zip(&self.input_scale.mean).map(|(f, mean)| f * mean).sum();
-                let amplitude = |c: usize| self.basis.amplitude * self.target_scale.scale[c];
+                let amplitude = |c: usize| waves.basis.amplitude * self.target_scale.scale[c];
                 Sinusoid {
                     wavelength: frequency.iter().map(|f| TAU / f.abs()).collect(),
-                    phase: wrapped(self.basis.offsets[m] - shift),
+                    phase: wrapped(waves.basis.offsets[m] - shift),
                     frequency,
-                    weight: tasks.clone().map(|c| amplitude(c) * self.posterior.mean[(m, c)]).collect(),
+                    weight: tasks.clone().map(|c| amplitude(c) * waves.posterior.mean[(m, c)]).collect(),
                     weight_std: tasks.clone().map(|c| amplitude(c) * deviations[(m, c)]).collect(),
-                    precision: self.posterior.precision[m],
+                    precision: waves.posterior.precision[m],
                 }
             })
             .collect()
     }
 
-    /// Every direct link.
+    /// Every direct link; in a kernel machine every input has one.
     pub fn links(&self) -> Vec<Link> {
-        let deviations = self.weight_deviations();
-        let tasks = 0..self.target_names().len();
-        let factor = self.basis.link_factor();
+        let inputs: Vec<usize> = match &self.function {
+            Function::Waves(waves) => waves.basis.links.clone(),
+            Function::Kernel(machine) => (0..machine.inputs.ncols()).collect(),
+        };
+        // Slopes and their deviations for standardised inputs and targets, one row for each link.
+        let (slope, deviation) = match &self.function {
+            Function::Waves(waves) => {
+                let (first, amplitude) = (waves.basis.cosines(), waves.basis.link_factor());
+                let deviations = waves.weight_deviations();
+                let rows = |table: &Mat<f64>| {
+                    Mat::from_fn(inputs.len(), table.ncols(), |i, c| amplitude * table[(first + i, c)])
+                };
+                (rows(&waves.posterior.mean), rows(&deviations))
+            }
+            Function::Kernel(machine) => machine.slopes(Threads::current()),
+        };
         let link = |(i, &input): (usize, &usize)| {
-            let row = self.basis.cosines() + i;
-            let unit = |c: usize| factor * self.target_scale.scale[c] / self.input_scale.scale[input];
+            let unit = |c: usize| self.target_scale.scale[c] / self.input_scale.scale[input];
+            let tasks = 0..self.target_names().len();
             Link {
                 input,
-                slope: tasks.clone().map(|c| unit(c) * self.posterior.mean[(row, c)]).collect(),
-                slope_std: tasks.clone().map(|c| unit(c) * deviations[(row, c)]).collect(),
+                slope: tasks.clone().map(|c| unit(c) * slope[(i, c)]).collect(),
+                slope_std: tasks.map(|c| unit(c) * deviation[(i, c)]).collect(),
             }
         };
-        self.basis.links.iter().enumerate().map(link).collect()
+        inputs.iter().enumerate().map(link).collect()
     }
 
-    /// Distance along each input, in its own unit, at which the scaled difference of the kernel is one: √(2γr)·Δx = 1.
-    /// Infinite if the input plays no part in the kernel.
+    /// Distance along each input, in its own unit, at which the kernel has forgotten: √(2γr)·Δx = 1 for cosines,
+    /// γ₃r·Δx = 1 for the roughest family of a kernel machine. Infinite if the input plays no part in the kernel.
     pub fn kernel_lengths(&self) -> Vec<f64> {
-        (0..self.basis.inputs()).map(|d| self.input_scale.scale[d] / self.scales.factor(d)).collect()
+        let factor = |d: usize| match &self.function {
+            Function::Waves(waves) => waves.scales.factor(d),
+            Function::Kernel(machine) => machine.kernel.laplace_l1.scale * machine.kernel.relevance[d],
+        };
+        (0..self.input_names.len()).map(|d| self.input_scale.scale[d] / factor(d)).collect()
     }
 
-    /// Posterior standard deviation of every weight and bias, standardised scale.
+    /// The kernel view for given rows of inputs, usually the training rows. Costs N³. A kernel machine is this view: its
+    /// coefficients belong to its training rows, so that the rows given must be those.
+    pub fn kernel_view(&self, inputs: MatRef<'_, f64>) -> Result<KernelView> {
+        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
+        check_inputs(inputs, &self.input_names)?;
+        let standardised = self.input_scale.apply(inputs, &self.input_names)?;
+        let mut view = match &self.function {
+            Function::Waves(waves) => waves.kernel_view(&standardised, Threads::current())?,
+            Function::Kernel(machine) if machine.inputs == standardised => KernelView {
+                coefficients: machine.coefficients.clone(),
+                kernel_rms_error: 0.0,
+                kernel_max_error: 0.0,
+                weights_unexplained: 0.0,
+            },
+            Function::Kernel(_) => {
+                return Err(Error::Setting {
+                    name: "data",
+                    problem: "the coefficients of a kernel machine belong to its training rows; these differ".into(),
+                });
+            }
+        };
+        for (c, scale) in self.target_scale.scale.iter().enumerate() {
+            view.coefficients.col_as_slice_mut(c).iter_mut().for_each(|b| *b *= scale);
+        }
+        Ok(view)
+    }
+}
+
+impl Waves {
+    /// Posterior standard deviation of every weight and bias.
     fn weight_deviations(&self) -> Mat<f64> {
         let k = self.posterior.precision.len();
         let mut variance = self.posterior.variance(&Mat::identity(k, k), Threads::current());
@@ -107,12 +154,8 @@ impl Model {
         variance
     }
 
-    /// The kernel view for given rows of inputs, usually the training rows. Costs N³.
-    pub fn kernel_view(&self, inputs: MatRef<'_, f64>) -> Result<KernelView> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
-        let threads = Threads::current();
-        let standardised = self.input_scale.apply(inputs, &self.input_names)?;
+    /// The kernel view for standardised rows, coefficients on the standardised scale.
+    fn kernel_view(&self, standardised: &Mat<f64>, threads: Threads) -> Result<KernelView> {
         let mut waves = self.basis.clone();
         waves.links.clear();
         let features = waves.features(standardised.as_ref(), &self.scales);
@@ -122,7 +165,7 @@ impl Model {
         let mut gram = Mat::zeros(rows, rows);
         outer(gram.as_mut(), Into::Replace, features.as_ref(), threads);
 
-        let mut coefficients =
+        let coefficients =
             pseudo_solve(gram.clone(), &fitted, threads).ok_or(Error::Singular { size: rows, noise: 0.0 })?;
         crate::linalg::fill_upper(gram.as_mut());
         let expressed = multiply(features.as_ref().transpose(), coefficients.as_ref(), threads);
@@ -133,11 +176,6 @@ impl Model {
                 all += weights[(m, c)].powi(2);
             }
         }
-        for c in 0..fitted.ncols() {
-            let scale = self.target_scale.scale[c];
-            coefficients.col_as_slice_mut(c).iter_mut().for_each(|b| *b *= scale);
-        }
-
         let factors: Vec<f64> = (0..waves.inputs()).map(|d| self.scales.factor(d)).collect();
         let (mut square, mut largest) = (0.0, 0.0f64);
         for j in 0..rows {

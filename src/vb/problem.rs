@@ -82,6 +82,14 @@ impl Problem {
 }
 
 impl Group {
+    /// Where a row of the data stands among the group's rows.
+    pub(crate) fn position(&self, row: usize) -> Option<usize> {
+        match &self.rows {
+            None => Some(row),
+            Some(rows) => rows.binary_search(&row).ok(),
+        }
+    }
+
     /// The group's rows of a matrix, copied only if they are not all of them.
     pub(crate) fn rows_of<'a>(&self, table: &'a Mat<f64>) -> std::borrow::Cow<'a, Mat<f64>> {
         match &self.rows {

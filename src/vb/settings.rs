@@ -4,6 +4,22 @@ use crate::error::{Error, Result};
 use crate::fourier::{Directions, Offsets, Spectrum};
 use serde::{Deserialize, Serialize};
 
+/// What the function is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// All cosines at once, through the kernel they add up to: a term for every training row. The densest form, and the
+    /// most accurate. The settings of drawn cosines have no part in it and are refused.
+    Kernel,
+    /// A few sinusoids, at most this many per row of data, fitted to the function of the kernel form.
+    Sinusoids {
+        /// Sinusoids per row.
+        per_row: f64,
+    },
+    /// Cosines drawn at random, weighted and dropped by variational inference (the paper).
+    Cosines,
+}
+
 /// How many cosines to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -98,6 +114,9 @@ impl GammaPrior {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
+    /// What the function is made of. Absent in files of older versions, which knew cosines alone.
+    #[serde(default = "cosines")]
+    pub form: Form,
     /// Number of cosines drawn.
     pub features: FeatureCount,
     /// Kernel the cosines approximate.
@@ -136,11 +155,16 @@ pub struct Settings {
     pub seed: u64,
 }
 
+fn cosines() -> Form {
+    Form::Cosines
+}
+
 impl Settings {
     /// The paper's model to the letter: RBF cosines with random offsets, one noise precision, free precisions with
     /// vague priors, pruning, γ by Adam on the bound. Direct links are off: the paper does not mention them, but
     /// its published numbers need them (set `links` for those).
     pub const PAPER: Settings = Settings {
+        form: Form::Cosines,
         features: FeatureCount::PerRow(2.0),
         spectrum: Spectrum::Rbf,
         offsets: Offsets::Random,
@@ -161,9 +185,12 @@ impl Settings {
         seed: 0,
     };
 
-    /// The kernel view: orthogonal cosine–sine pairs and direct links with one precision each, relevance of the inputs
-    /// learned, noise per task.
-    pub const DEFAULT: Settings = Settings {
+    /// The kernel machine: exact, relevance of the inputs learned, noise per task.
+    pub const DEFAULT: Settings = Settings { form: Form::Kernel, ..Settings::COSINES };
+
+    /// The kernel view by drawn cosines, for more rows than the exact kernel can take: orthogonal cosine–sine pairs and
+    /// direct links with one precision each, relevance of the inputs learned, noise per task.
+    pub const COSINES: Settings = Settings {
         offsets: Offsets::Paired,
         directions: Directions::Orthogonal,
         links: true,
@@ -185,6 +212,12 @@ impl Settings {
                 Err(Error::Setting { name, problem: format!("{value} is not a positive finite number") })
             }
         };
+        if let Form::Sinusoids { per_row } = self.form {
+            positive("form.per_row", per_row)?;
+        }
+        if self.form != Form::Cosines {
+            self.refuse_idle_settings()?;
+        }
         match self.features {
             FeatureCount::Exactly(0) if !self.links => {
                 return wrong("features", "0 cosines and no links leave no model; use at least 1".into());
@@ -225,6 +258,26 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// A setting that would do nothing is more likely a mistake than a wish.
+    fn refuse_idle_settings(&self) -> Result<()> {
+        let used = Settings {
+            form: self.form,
+            max_iterations: self.max_iterations,
+            seed: self.seed,
+            ..Settings::DEFAULT
+        };
+        let fields = |settings: &Settings| serde_json::to_value(settings).unwrap_or_default();
+        let (given, used) = (fields(self), fields(&used));
+        let idle = given.as_object().into_iter().flatten().find(|(name, value)| used.get(name) != Some(value));
+        match idle {
+            None => Ok(()),
+            Some((name, _)) => Err(Error::Setting {
+                name: "form",
+                problem: format!("`{name}` is a setting of drawn cosines and has no part in this form; use form cosines"),
+            }),
+        }
     }
 
     /// Number of cosines for data of this total weight.

@@ -18,11 +18,11 @@ fn threads_do_not_change_a_bit() {
     let gaps = with_gaps(&smooth(80, 5, 3, 41), 6);
     for (data, settings) in [
         // Large enough that matrix products are split: dual, then primal.
-        (&large, Settings { features: FeatureCount::PerRow(4.0), max_iterations: 4, ..Settings::DEFAULT }),
-        (&large, Settings { features: FeatureCount::PerRow(0.9), max_iterations: 4, ..Settings::DEFAULT }),
+        (&large, Settings { features: FeatureCount::PerRow(4.0), max_iterations: 4, ..Settings::COSINES }),
+        (&large, Settings { features: FeatureCount::PerRow(0.9), max_iterations: 4, ..Settings::COSINES }),
         (&large, Settings { features: FeatureCount::PerRow(3.0), max_iterations: 12, links: true, ..Settings::PAPER }),
         // Restarts run in parallel.
-        (&gaps, Settings { restarts: 5, max_iterations: 10, ..Settings::DEFAULT }),
+        (&gaps, Settings { restarts: 5, max_iterations: 10, ..Settings::COSINES }),
     ] {
         let one = bits(1, data, &settings);
         assert_eq!(one, bits(1, data, &settings), "same run twice");
@@ -35,6 +35,6 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn another_seed_is_another_model() {
     let data = smooth(40, 3, 2, 42);
-    let with = |seed| bits(1, &data, &Settings { seed, max_iterations: 5, ..Settings::DEFAULT });
+    let with = |seed| bits(1, &data, &Settings { seed, max_iterations: 5, ..Settings::COSINES });
     assert_ne!(with(0), with(1));
 }

@@ -82,11 +82,11 @@ fn the_smallest_problems_work() {
     fits("D = 411, N = 50", &Dataset::new(normal(50, 411, 1), normal(50, 3, 2)).unwrap());
     let data = smooth(20, 2, 2, 3);
     for links in [true, false] {
-        let one = Settings { features: FeatureCount::Exactly(1), links, ..Settings::DEFAULT };
+        let one = Settings { features: FeatureCount::Exactly(1), links, ..Settings::COSINES };
         let p = fit(&data, &one).unwrap().predict(data.inputs()).unwrap();
         assert!(p.mean[(0, 0)].is_finite());
     }
-    let only_links = Settings { features: FeatureCount::Exactly(0), links: true, ..Settings::DEFAULT };
+    let only_links = Settings { features: FeatureCount::Exactly(0), links: true, ..Settings::COSINES };
     assert_eq!(fit(&data, &only_links).unwrap().active_features(), 2);
 }
 

@@ -247,7 +247,7 @@ fn what_cannot_be_learned_from_is_refused() {
 fn a_model_keeps_its_encoder_and_refuses_another() {
     let (encoder, _) = learned();
     let (data, _) = encoder.dataset(&table(), &[0, 1, 3, 4]).unwrap();
-    let settings = Settings { features: FeatureCount::Exactly(4), max_iterations: 3, ..Settings::DEFAULT };
+    let settings = Settings { features: FeatureCount::Exactly(4), max_iterations: 3, ..Settings::COSINES };
     let bare = fit(&data, &settings).unwrap();
     assert!(bare.encoder().is_none() && !bare.to_json().unwrap().contains("\"encoder\""));
     let other = Encoder::of_numbers(&list(&["age"]), &list(&["y", "z"]));
@@ -271,7 +271,7 @@ fn a_model_keeps_its_encoder_and_refuses_another() {
 fn links_are_slopes_in_the_units_of_the_data() {
     // With links alone the function is linear: its slope is the difference of two predictions one unit apart.
     let data = crate::smooth(40, 3, 2, 90);
-    let settings = Settings { features: FeatureCount::Exactly(0), ..Settings::DEFAULT };
+    let settings = Settings { features: FeatureCount::Exactly(0), ..Settings::COSINES };
     let model = fit(&data, &settings).unwrap();
     let probe = Mat::from_fn(4, 3, |i, d| if i == d + 1 { 1.0 } else { 0.0 });
     let mean = model.predict_mean(probe.as_ref()).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 fn model() -> Model {
     let data = with_gaps(&smooth(30, 3, 2, 70), 7);
-    fit(&data, &Settings { features: FeatureCount::Exactly(12), max_iterations: 15, ..Settings::DEFAULT }).unwrap()
+    fit(&data, &Settings { features: FeatureCount::Exactly(12), max_iterations: 15, ..Settings::COSINES }).unwrap()
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn quick() -> Settings {
-    Settings { features: FeatureCount::Exactly(40), max_iterations: 60, ..Settings::DEFAULT }
+    Settings { features: FeatureCount::Exactly(40), max_iterations: 60, ..Settings::COSINES }
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn permuted_rows_and_tasks_give_permuted_results() {
 #[test]
 fn integer_weights_equal_repeated_rows() {
     for settings in [
-        Settings { features: FeatureCount::PerRow(0.8), max_iterations: 40, ..Settings::DEFAULT },
+        Settings { features: FeatureCount::PerRow(0.8), max_iterations: 40, ..Settings::COSINES },
         Settings { features: FeatureCount::PerRow(1.5), max_iterations: 40, links: true, ..Settings::PAPER },
     ] {
         let data = with_gaps(&smooth(25, 2, 2, 4), 6);
@@ -166,7 +166,7 @@ fn learned_relevance_finds_the_inputs_that_matter() {
         links: false,
         features: FeatureCount::Exactly(300),
         max_iterations: 150,
-        ..Settings::DEFAULT
+        ..Settings::COSINES
     };
     let r = fit(&data, &settings).unwrap().relevance().to_vec();
     assert_close("mean", r.iter().sum::<f64>() / 6.0, 1.0, 1e-9);

@@ -7,7 +7,7 @@ use rffblr::linalg::Mat;
 use rffblr::{FeatureCount, Model, Noise, Settings, fit};
 
 fn settings(features: usize, noise: Noise) -> Settings {
-    Settings { features: FeatureCount::Exactly(features), noise, max_iterations: 40, ..Settings::DEFAULT }
+    Settings { features: FeatureCount::Exactly(features), noise, max_iterations: 40, ..Settings::COSINES }
 }
 
 /// Primal and dual, shared and per-task noise, complete and not, weighted and not.

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use rffblr::data::{Cohort, Dataset, Encoder, MissingInputs, Roles, cohort};
 use rffblr::linalg::MatRef;
 use rffblr::table::{Column, Table, Values, write_csv};
-use rffblr::{Model, Relevance, Settings, Stop, fit, metrics};
+use rffblr::{Form, Model, Relevance, Settings, Stop, fit, metrics};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -55,7 +55,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             name.to_string(),
             format!("{:.3}", scores.overall),
             format!("{:.0} %", 100.0 * coverage),
-            format!("{} of {}", model.active_features(), model.drawn_features() + inputs),
+            match model.settings().form {
+                Form::Cosines => format!("{} of {}", model.active_features(), model.drawn_features() + inputs),
+                _ => model.active_features().to_string(),
+            },
             format!("{:.4}", model.bandwidth()),
             format!("{:.1}", model.bound()),
             format!("{}{}", model.trace().len(), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
@@ -65,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         kept = kept.or(Some(model));
     }
     per_task.push(score_row("the truth itself", &metrics::task_r2(cohort.test.targets(), cohort.truth.as_ref())?));
-    let header = ["held-out rows", "task R²", "in 90 %", "features", "bandwidth", "bound", "sweeps", "seconds"];
+    let header = ["held-out rows", "task R²", "in 90 %", "terms", "bandwidth", "bound", "steps", "seconds"];
     output::print(&format!("{}\n\n", output::table(header, summary)))?;
     let header = ["R² by target"].into_iter().chain(cohort.test.target_names().iter().map(String::as_str));
     output::print(&format!("{}\n\n", output::table(header, per_task)))?;

@@ -7,7 +7,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use rffblr::data::Dataset;
 use rffblr::metrics::{ReferenceMean, Scores, Spread};
-use rffblr::{Iteration, Model, Settings, Stop, fit_observed};
+use rffblr::{Form, Iteration, Model, Settings, Stop, fit_observed};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -74,8 +74,8 @@ fn default_output(data: &Path) -> PathBuf {
 
 fn sweeps_bar(settings: &Settings) -> ProgressBar {
     let sweeps = (settings.max_iterations as u64).saturating_mul(settings.restarts as u64);
-    let bar = output::progress(sweeps, "sweep {pos} of at most {len}  {msg}  {elapsed}, at most {eta} left");
-    bar.set_message("drawing features");
+    let bar = output::progress(sweeps, "step {pos} of at most {len}  {msg}  {elapsed}, at most {eta} left");
+    bar.set_message("starting");
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
@@ -109,13 +109,12 @@ fn summary(model: &Model, data: &Dataset, seconds: f64, path: Option<&Path>) -> 
     let header = ["each row left out in turn", "rows", "R²", "RMSE", "90 % interval holds", "noise std"];
     let mut text = format!("\n{}\n", output::table(header, rows));
     text += &format!(
-        "Task R² {:.3} over {} targets, {} rows, {} inputs. Kept {} of {} features. {} after {} sweeps, {seconds:.1} s.\n",
+        "Task R² {:.3} over {} targets, {} rows, {} inputs. {}. {} after {} steps, {seconds:.1} s.\n",
         scores.task_r2,
         model.target_names().len(),
         data.rows(),
         model.input_names().len(),
-        model.active_features(),
-        model.drawn_features() + if model.settings().links { model.input_names().len() } else { 0 },
+        made_of(model),
         match model.stop() {
             Stop::Converged => "Converged",
             Stop::MaxIterations => "Stopped at --max-iterations",
@@ -130,6 +129,18 @@ fn summary(model: &Model, data: &Dataset, seconds: f64, path: Option<&Path>) -> 
         );
     }
     Ok(text)
+}
+
+fn made_of(model: &Model) -> String {
+    let (kept, inputs) = (model.active_features(), model.input_names().len());
+    match model.settings().form {
+        Form::Kernel => format!("A kernel machine of {kept} terms"),
+        Form::Sinusoids { .. } => format!("{kept} sinusoids"),
+        Form::Cosines => {
+            let drawn = model.drawn_features() + if model.settings().links { inputs } else { 0 };
+            format!("Kept {kept} of {drawn} features")
+        }
+    }
 }
 
 /// Four significant digits.

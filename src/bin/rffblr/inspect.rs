@@ -5,6 +5,7 @@ use crate::output;
 use crate::settings::spelled;
 use anyhow::{Result, bail};
 use rffblr::data::{Encoding, MissingInputs};
+use rffblr::kernel::{Family, Kernel};
 use rffblr::{Model, Sinusoid, Stop};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -78,11 +79,12 @@ fn facts(model: &Model) -> Value {
             "rows": model.training_rows(),
             "sha256": model.fingerprint(),
             "stop": model.stop(),
-            "sweeps": model.trace().len(),
+            "steps": model.trace().len(),
             "bound": model.bound(),
         },
         "settings": model.settings(),
         "bandwidth": model.bandwidth(),
+        "kernel": model.kernel(),
         "drawn_features": model.drawn_features(),
         "active_features": model.active_features(),
         "targets": model.target_names().iter().enumerate().map(target).collect::<Vec<_>>(),
@@ -97,15 +99,21 @@ fn facts(model: &Model) -> Value {
 fn words(model: &Model) -> String {
     let (targets, inputs) = (model.target_names(), model.input_names());
     let (sinusoids, links) = (model.sinusoids(), model.links());
+    let lines = if links.is_empty() { String::new() } else { format!(", {}", count(links.len(), "straight line")) };
     let mut text = format!(
-        "A model of {} from {}: the sum of {} cosines{} and a constant.\n",
+        "A model of {} from {}: the sum of {}{lines} and a constant.\n",
         count(targets.len(), "target"),
         count(inputs.len(), "input"),
-        sinusoids.len(),
-        if links.is_empty() { String::new() } else { format!(", {}", count(links.len(), "straight line")) },
+        match model.kernel() {
+            Some(_) => format!("{} kernel terms, one for each training row", model.active_features()),
+            None => count(sinusoids.len(), "cosine"),
+        },
     );
+    if model.kernel().is_some() {
+        text += "The file holds the inputs of the training rows, standardised; sinusoids (fit --sparsity) would not.\n";
+    }
     text += &format!(
-        "Written by {}, learned from {} rows (SHA-256 {}…), {} after {} sweeps, bound {:.1} nats.\n",
+        "Written by {}, learned from {} rows (SHA-256 {}…), {} after {} steps, bound {:.1} nats.\n",
         model.writer(),
         model.training_rows(),
         model.fingerprint().chars().take(12).collect::<String>(),
@@ -117,12 +125,11 @@ fn words(model: &Model) -> String {
     let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();
     text += &section("Noise", output::table(["target", "noise std"], rows));
     text += &section("Inputs", inputs_table(model));
-    text += &format!(
-        "Kernel view: {} with bandwidth {}; scale says how fast the function may change along an input, not how much \
-         the input matters.\n",
-        spelled(model.settings())[1].1,
-        significant(model.bandwidth()),
-    );
+    text += &match model.kernel() {
+        Some(kernel) => section("Kernel", kernel_table(kernel)),
+        None => format!("Kernel view: bandwidth {}. ", significant(model.bandwidth())),
+    };
+    text += "Scale says how fast the function may change along an input, not how much the input matters.\n";
     if let Some(table) = sinusoid_table(model, sinusoids) {
         text += &section("Cosines with the largest weights", table);
     }
@@ -137,6 +144,20 @@ fn words(model: &Model) -> String {
     }
     let rows = spelled(model.settings()).into_iter().map(|(name, value)| vec![name.to_string(), value]).collect();
     text + &section("Settings", output::table(["setting", "value"], rows))
+}
+
+/// The families the kernel is the sum of.
+fn kernel_table(kernel: &Kernel) -> comfy_table::Table {
+    let row = |name: &str, family: &Family| {
+        vec![name.to_string(), significant(family.variance), significant(family.scale)]
+    };
+    let rows = vec![
+        vec!["straight lines".into(), significant(kernel.linear), "–".into()],
+        row("smooth (RBF), all inputs alike", &kernel.rbf),
+        row("rough (Laplace), by input scale", &kernel.laplace),
+        row("rough along the axes (Laplace L1), by input scale", &kernel.laplace_l1),
+    ];
+    output::table(["share of the function", "variance", "bandwidth"], rows)
 }
 
 fn section(title: &str, table: comfy_table::Table) -> String {

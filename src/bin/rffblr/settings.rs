@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rffblr::fourier::{Directions, Offsets, Spectrum};
-use rffblr::{Bandwidth, FeatureCount, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale};
+use rffblr::{Bandwidth, FeatureCount, Form, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,8 +12,10 @@ use std::path::PathBuf;
 /// Where the settings start from.
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
 pub enum Preset {
-    /// The kernel view, input scales learned, noise per target
+    /// The kernel machine: exact, input scales learned, noise per target
     Default,
+    /// The kernel view by drawn cosines, for many rows
+    Cosines,
     /// The published model to the letter
     Paper,
 }
@@ -22,65 +24,75 @@ pub enum Preset {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Settings")]
 pub struct SettingArguments {
-    /// Settings to start from
-    #[arg(long, value_enum, default_value_t = Preset::Default)]
-    preset: Preset,
+    /// Settings to start from [default: default; cosines if a setting of drawn cosines is given]
+    #[arg(long, value_enum)]
+    preset: Option<Preset>,
+    /// From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows
+    #[arg(long, value_name = "SHARE", value_parser = sparsity, conflicts_with = "form")]
+    sparsity: Option<Form>,
+    #[arg(long, value_name = "WHAT", value_parser = form,
+        help = help("form", "What the function is made of: kernel, sinusoids:PER_ROW or cosines"))]
+    form: Option<Form>,
+    #[arg(long, value_name = "N", help = help("max-iterations", "Most steps of the fit"))]
+    max_iterations: Option<usize>,
+    #[arg(long, value_name = "N", help = help("seed", "Seed of all random draws"))]
+    seed: Option<u64>,
     /// TOML file of the library's settings, for example max_iterations = 50; flags win over it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    #[arg(long, value_name = "N", value_parser = features, help = help("features", "Cosines to draw: 300, or per-row:2"))]
+    #[arg(long, value_name = "N", value_parser = features, help_heading = COSINES, help = help("features", "Cosines to draw: 300, or per-row:2"))]
     features: Option<FeatureCount>,
     #[arg(long, value_name = "KERNEL", value_parser = one_of::<Spectrum>(&["rbf", "laplace-l2", "laplace-l1", "matern32", "matern52"]),
-        help = help("spectrum", "Kernel that the cosines approximate"))]
+        help_heading = COSINES, help = help("spectrum", "Kernel that the cosines approximate"))]
     spectrum: Option<Spectrum>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Offsets>(&["random", "paired"]),
-        help = help("offsets", "Offsets of the cosines"))]
+        help_heading = COSINES, help = help("offsets", "Offsets of the cosines"))]
     offsets: Option<Offsets>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Directions>(&["independent", "orthogonal"]),
-        help = help("directions", "Directions of the cosines"))]
+        help_heading = COSINES, help = help("directions", "Directions of the cosines"))]
     directions: Option<Directions>,
-    #[arg(long, value_name = "BOOL", help = help("links", "Whether the inputs themselves are features too"))]
+    #[arg(long, value_name = "BOOL", help_heading = COSINES, help = help("links", "Whether the inputs themselves are features too"))]
     links: Option<bool>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Precision>(&["free", "tied"]),
-        help = help("precision", "Prior precision of the weights: one per feature or one for all"))]
+        help_heading = COSINES, help = help("precision", "Prior precision of the weights: one per feature or one for all"))]
     precision: Option<Precision>,
     #[arg(long, value_name = "HOW", value_parser = bandwidth,
-        help = help("bandwidth", "Kernel bandwidth: learned, learned:START or fixed:VALUE"))]
+        help_heading = COSINES, help = help("bandwidth", "Kernel bandwidth: learned, learned:START or fixed:VALUE"))]
     bandwidth: Option<Bandwidth>,
     #[arg(long, value_name = "HOW", value_parser = relevance,
-        help = help("relevance", "Scale of each input in the kernel: learned, uniform or fixed:A,B,…"))]
+        help_heading = COSINES, help = help("relevance", "Scale of each input in the kernel: learned, uniform or fixed:A,B,…"))]
     relevance: Option<Relevance>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Noise>(&["shared", "per-task"]),
-        help = help("noise", "One noise level for all targets or one for each"))]
+        help_heading = COSINES, help = help("noise", "One noise level for all targets or one for each"))]
     noise: Option<Noise>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<TargetScale>(&["standardised", "raw"]),
-        help = help("target-scale", "What the model sees of the targets"))]
+        help_heading = COSINES, help = help("target-scale", "What the model sees of the targets"))]
     target_scale: Option<TargetScale>,
-    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help = help("weight-prior", "Gamma prior of each weight precision"))]
+    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help_heading = COSINES, help = help("weight-prior", "Gamma prior of each weight precision"))]
     weight_prior: Option<GammaPrior>,
-    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help = help("noise-prior", "Gamma prior of each noise precision"))]
+    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help_heading = COSINES, help = help("noise-prior", "Gamma prior of each noise precision"))]
     noise_prior: Option<GammaPrior>,
     #[arg(long, value_name = "WHEN", value_parser = pruning,
-        help = help("pruning", "When features are dropped: never, or below-equal-share:FRACTION"))]
+        help_heading = COSINES, help = help("pruning", "When features are dropped: never, or below-equal-share:FRACTION"))]
     pruning: Option<Pruning>,
-    #[arg(long, value_name = "STEP", help = help("learning-rate", "Step size for bandwidth and input scales"))]
+    #[arg(long, value_name = "STEP", help_heading = COSINES, help = help("learning-rate", "Step size for bandwidth and input scales"))]
     learning_rate: Option<f64>,
-    #[arg(long, value_name = "N", help = help("restarts", "Independent draws, of which the best is kept"))]
+    #[arg(long, value_name = "N", help_heading = COSINES, help = help("restarts", "Independent draws, of which the best is kept"))]
     restarts: Option<usize>,
-    #[arg(long, value_name = "N", help = help("max-iterations", "Most sweeps of a draw"))]
-    max_iterations: Option<usize>,
-    #[arg(long, value_name = "SHARE", help = help("tolerance", "Change of the bound that counts as none"))]
+    #[arg(long, value_name = "SHARE", help_heading = COSINES, help = help("tolerance", "Change of the bound that counts as none"))]
     tolerance: Option<f64>,
-    #[arg(long, value_name = "N", help = help("seed", "Seed of all random draws"))]
-    seed: Option<u64>,
 }
+
+const COSINES: &str = "Settings of drawn cosines";
 
 impl SettingArguments {
     /// Preset, file and flags in one, checked.
     pub fn settings(&self) -> Result<Settings> {
         let mut settings = match self.preset {
-            Preset::Default => Settings::DEFAULT,
-            Preset::Paper => Settings::PAPER,
+            None if self.names_cosines() => Settings::COSINES,
+            None | Some(Preset::Default) => Settings::DEFAULT,
+            Some(Preset::Cosines) => Settings::COSINES,
+            Some(Preset::Paper) => Settings::PAPER,
         };
         if let Some(path) = &self.config {
             let read = || format!("cannot read the settings in {}", path.display());
@@ -88,6 +100,8 @@ impl SettingArguments {
             settings = overlay(&settings, &text).with_context(read)?;
         }
         let flags = self;
+        set(&mut settings.form, &flags.form);
+        set(&mut settings.form, &flags.sparsity);
         set(&mut settings.features, &flags.features);
         set(&mut settings.spectrum, &flags.spectrum);
         set(&mut settings.offsets, &flags.offsets);
@@ -111,6 +125,31 @@ impl SettingArguments {
     }
 }
 
+impl SettingArguments {
+    /// Whether a flag was given that only drawn cosines have, and none that says otherwise.
+    fn names_cosines(&self) -> bool {
+        let flags = [
+            self.features.is_some(),
+            self.spectrum.is_some(),
+            self.offsets.is_some(),
+            self.directions.is_some(),
+            self.links.is_some(),
+            self.precision.is_some(),
+            self.bandwidth.is_some(),
+            self.relevance.is_some(),
+            self.noise.is_some(),
+            self.target_scale.is_some(),
+            self.weight_prior.is_some(),
+            self.noise_prior.is_some(),
+            self.pruning.is_some(),
+            self.learning_rate.is_some(),
+            self.restarts.is_some(),
+            self.tolerance.is_some(),
+        ];
+        self.form.is_none() && self.sparsity.is_none() && flags.contains(&true)
+    }
+}
+
 fn set<T: Clone>(field: &mut T, flag: &Option<T>) {
     if let Some(value) = flag {
         *field = value.clone();
@@ -129,10 +168,18 @@ fn overlay(settings: &Settings, text: &str) -> Result<Settings> {
 }
 
 /// Every setting by the name of its flag, as the flag would spell its value.
-pub fn spelled(settings: &Settings) -> [(&'static str, String); 18] {
+pub fn spelled(settings: &Settings) -> [(&'static str, String); 19] {
     let with = |name: &str, value: f64| format!("{name}:{value}");
     let prior = |prior: GammaPrior| format!("{:e},{:e}", prior.shape, prior.rate);
     [
+        (
+            "form",
+            match settings.form {
+                Form::Kernel => "kernel".into(),
+                Form::Sinusoids { per_row } => with("sinusoids", per_row),
+                Form::Cosines => "cosines".into(),
+            },
+        ),
         (
             "features",
             match settings.features {
@@ -211,6 +258,23 @@ fn number(text: &str) -> Result<f64, String> {
     text.trim().parse().map_err(|_| format!("'{text}' is not a number"))
 }
 
+fn form(text: &str) -> Result<Form, String> {
+    match text.split_once(':') {
+        None if text == "kernel" => Ok(Form::Kernel),
+        None if text == "cosines" => Ok(Form::Cosines),
+        Some(("sinusoids", per_row)) => Ok(Form::Sinusoids { per_row: number(per_row)? }),
+        _ => Err("write kernel, sinusoids:0.25 or cosines".into()),
+    }
+}
+
+fn sparsity(text: &str) -> Result<Form, String> {
+    match number(text)? {
+        0.0 => Ok(Form::Kernel),
+        share if share > 0.0 && share < 1.0 => Ok(Form::Sinusoids { per_row: 1.0 - share }),
+        _ => Err("write a number from 0 up to, but not including, 1".into()),
+    }
+}
+
 fn features(text: &str) -> Result<FeatureCount, String> {
     match text.strip_prefix("per-row:") {
         Some(count) => Ok(FeatureCount::PerRow(number(count)?)),
@@ -263,6 +327,7 @@ mod tests {
     /// Settings that differ from both presets in every field.
     fn unusual() -> Settings {
         Settings {
+            form: Form::Cosines,
             features: FeatureCount::Exactly(77),
             spectrum: Spectrum::Matern52,
             offsets: Offsets::Random,
@@ -292,8 +357,9 @@ mod tests {
 
     #[test]
     fn flags_spelled_from_settings_give_those_settings() {
-        for preset in ["default", "paper"] {
-            for settings in [Settings::DEFAULT, Settings::PAPER, unusual()] {
+        for preset in ["default", "cosines", "paper"] {
+            let sparse = Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT };
+            for settings in [Settings::DEFAULT, Settings::COSINES, Settings::PAPER, sparse, unusual()] {
                 assert_eq!(from_flags(&settings, preset), settings);
             }
         }
@@ -304,9 +370,25 @@ mod tests {
     }
 
     #[test]
+    fn flags_say_what_the_function_is_made_of() {
+        let settings = |flags: &[&str]| Flags::parse_from([&["rffblr"], flags].concat()).settings.settings();
+        let form = |flags: &[&str]| settings(flags).unwrap().form;
+        assert_eq!(form(&[]), Form::Kernel);
+        assert_eq!(form(&["--sparsity=0"]), Form::Kernel);
+        assert_eq!(form(&["--sparsity=0.75"]), Form::Sinusoids { per_row: 0.25 });
+        assert_eq!(form(&["--features=30"]), Form::Cosines);
+        assert_eq!(form(&["--preset=paper"]), Form::Cosines);
+        // A setting that would do nothing is refused.
+        let problem = settings(&["--preset=default", "--features=30"]).unwrap_err().to_string();
+        assert!(problem.contains("features"), "{problem}");
+        let problem = settings(&["--preset=paper", "--sparsity=0.5"]).unwrap_err().to_string();
+        assert!(problem.contains("no part in this form"), "{problem}");
+    }
+
+    #[test]
     fn a_file_changes_only_what_it_names() {
         let text = "features = { exactly = 5 }\nbandwidth = { learned = { start = 0.5 } }\nseed = 3";
-        for preset in [Settings::DEFAULT, Settings::PAPER] {
+        for preset in [Settings::COSINES, Settings::PAPER] {
             let expected = Settings {
                 features: FeatureCount::Exactly(5),
                 bandwidth: Bandwidth::Learned { start: Some(0.5) },

@@ -1,10 +1,12 @@
 //! From what a file says to a model: everything later code relies on is checked here.
 
-use super::{Columns, Stored};
+use super::{Columns, Stored, StoredMachine, StoredWaves};
 use crate::data::Standardiser;
 use crate::fourier::Basis;
-use crate::model::Model;
+use crate::kernel::{Kernel, KernelMachine};
 use crate::model::posterior::{Posterior, Shape};
+use crate::model::waves::Waves;
+use crate::model::{Function, Model};
 
 pub(super) fn all_finite(what: &str, values: &[f64]) -> std::result::Result<(), String> {
     match values.iter().position(|v| !v.is_finite()) {
@@ -42,7 +44,35 @@ impl TryFrom<Stored> for Model {
         let (input_names, input_scale) = stored.inputs.read("inputs")?;
         let (target_names, target_scale) = stored.targets.read("targets")?;
         let (inputs, tasks) = (input_names.len(), target_names.len());
-        let features = stored.features;
+        let function = match (stored.waves, stored.machine) {
+            (Some(waves), None) => Function::Waves(waves.read(inputs, tasks)?),
+            (None, Some(machine)) => Function::Kernel(machine.read(inputs, tasks)?),
+            _ => return Err("it needs either `features`, `scales`, `noise` and `posterior`, or `machine`".into()),
+        };
+        stored.settings.validate().map_err(|e| e.to_string())?;
+        if let Some(encoder) = &stored.encoder {
+            encoder.check(&input_names, &target_names)?;
+        }
+        Ok(Model {
+            settings: stored.settings,
+            input_names,
+            target_names,
+            input_scale,
+            target_scale,
+            function,
+            trace: stored.training.trace,
+            stop: stored.training.stop,
+            rows: stored.training.rows,
+            fingerprint: stored.training.sha256,
+            encoder: stored.encoder,
+            writer: stored.writer,
+        })
+    }
+}
+
+impl StoredWaves {
+    fn read(self, inputs: usize, tasks: usize) -> std::result::Result<Waves, String> {
+        let features = self.features;
         let waves = features.offsets.len();
         all_finite("features.offsets", &features.offsets)?;
         all_positive("features.amplitude", &[features.amplitude], 1)?;
@@ -56,20 +86,17 @@ impl TryFrom<Stored> for Model {
             amplitude: features.amplitude,
             links: features.links,
         };
-        let scales = stored.scales;
+        let scales = self.scales;
         all_positive("scales.bandwidth", &[scales.bandwidth], 1)?;
-        all_finite("scales.relevance", &scales.relevance)?;
-        if scales.relevance.len() != inputs || scales.relevance.iter().any(|r| *r < 0.0) {
-            return Err(format!("`scales.relevance` needs {inputs} numbers, none negative"));
-        }
-        let gammas: Vec<f64> = stored.noise.iter().flat_map(|g| [g.shape, g.rate]).collect();
+        relevance("scales.relevance", &scales.relevance, inputs)?;
+        let gammas: Vec<f64> = self.noise.iter().flat_map(|g| [g.shape, g.rate]).collect();
         all_positive("noise", &gammas, 2 * tasks)?;
 
         let k = basis.columns() + 1;
-        all_positive("posterior.precision", &stored.posterior.precision, k)?;
+        all_positive("posterior.precision", &self.posterior.precision, k)?;
         let mut covered = vec![0usize; tasks];
         let mut shapes = Vec::new();
-        for shape in stored.posterior.shapes {
+        for shape in self.posterior.shapes {
             if shape.values.len() > k || shape.values.iter().any(|l| *l < 0.0) {
                 return Err("`posterior.shapes` has more eigenvalues than features, or a negative one".into());
             }
@@ -83,32 +110,46 @@ impl TryFrom<Stored> for Model {
         if covered.iter().any(|&times| times != 1) {
             return Err("`posterior.shapes` does not name every task exactly once".into());
         }
-        stored.settings.validate().map_err(|e| e.to_string())?;
-        if let Some(encoder) = &stored.encoder {
-            encoder.check(&input_names, &target_names)?;
-        }
-        Ok(Model {
-            posterior: Posterior {
-                mean: stored.posterior.mean.read("posterior.mean", k, tasks)?,
-                precision: stored.posterior.precision,
-                tau: stored.noise.iter().map(|t| t.mean()).collect(),
-                shapes,
-            },
-            settings: stored.settings,
-            input_names,
-            target_names,
-            input_scale,
-            target_scale,
-            basis,
-            scales,
-            noise: stored.noise,
-            trace: stored.training.trace,
-            stop: stored.training.stop,
-            rows: stored.training.rows,
-            drawn: features.drawn,
-            fingerprint: stored.training.sha256,
-            encoder: stored.encoder,
-            writer: stored.writer,
-        })
+        let posterior = Posterior {
+            mean: self.posterior.mean.read("posterior.mean", k, tasks)?,
+            precision: self.posterior.precision,
+            tau: self.noise.iter().map(|t| t.mean()).collect(),
+            shapes,
+        };
+        Ok(Waves { basis, scales, noise: self.noise, posterior, drawn: features.drawn })
     }
+}
+
+impl StoredMachine {
+    fn read(self, inputs: usize, tasks: usize) -> std::result::Result<KernelMachine, String> {
+        let rows = self.root_weights.len();
+        all_finite("machine.root_weights", &self.root_weights)?;
+        let Kernel { linear, rbf, laplace, laplace_l1, relevance: scales } = &self.kernel;
+        let families = [rbf, laplace, laplace_l1].map(|family| [family.variance, family.scale]);
+        all_positive("machine.kernel", &[[*linear, 1.0], families[0], families[1], families[2]].concat(), 8)?;
+        relevance("machine.kernel.relevance", scales, inputs)?;
+        all_positive("machine.noise", &self.noise, tasks)?;
+        all_positive("machine.amplitude", &self.amplitude, tasks)?;
+        if self.observed.len() != tasks {
+            return Err(format!("`machine.observed` has {} lists, expected {tasks}", self.observed.len()));
+        }
+        for observed in self.observed.iter().flatten() {
+            if observed.iter().any(|&row| row >= rows) || !observed.is_sorted_by(|a, b| a < b) {
+                return Err("`machine.observed` does not name rows in rising order".into());
+            }
+        }
+        let table = self.rows.read("machine.rows", rows, inputs)?;
+        let coefficients = self.coefficients.read("machine.coefficients", rows, tasks)?;
+        let spread = (self.noise, self.amplitude);
+        KernelMachine::restore(self.kernel, table, self.root_weights, self.observed, spread, coefficients)
+            .map_err(|e| e.to_string())
+    }
+}
+
+fn relevance(what: &str, values: &[f64], inputs: usize) -> std::result::Result<(), String> {
+    all_finite(what, values)?;
+    if values.len() != inputs || values.iter().any(|r| *r < 0.0) {
+        return Err(format!("`{what}` needs {inputs} numbers, none negative"));
+    }
+    Ok(())
 }
