@@ -220,8 +220,11 @@ impl<'a> Path<'a> {
 
     /// The ridge problem for these d on part of the working set.
     fn ridge(&self, kept: &[usize], sizes: Vec<f64>, threshold: f64) -> Option<Ridge> {
-        let mut h = Mat::from_fn(kept.len(), kept.len(), |i, j| self.gram[(kept[i], kept[j])]);
-        for (j, size) in sizes.iter().enumerate() {
+        let mut h = Mat::zeros(kept.len(), kept.len());
+        for (j, (&own, size)) in kept.iter().zip(&sizes).enumerate() {
+            let column = self.gram.col_as_slice(own);
+            let cells = h.col_as_slice_mut(j)[j..].iter_mut().zip(&kept[j..]);
+            cells.for_each(|(cell, &other)| *cell = column[other]);
             h[(j, j)] += threshold / size;
         }
         let aims = select_rows(self.aims.as_ref(), kept);
@@ -284,8 +287,7 @@ impl Ridge {
         // A trace of ridge: features may be copies of each other.
         let mean = (0..size).map(|j| curvature[(j, j)]).sum::<f64>() / size as f64;
         (0..size).for_each(|j| curvature[(j, j)] += 1e-9 * mean);
-        let mut step =
-            Mat::from_fn(size, 1, |j, _| 0.5 * threshold * self.sizes[j] * (squares[j] - 1.0));
+        let mut step = Mat::from_fn(size, 1, |j, _| 0.5 * threshold * self.sizes[j] * (squares[j] - 1.0));
         let factor = Cholesky::new(curvature, Threads::ONE)?;
         factor.half_solve(step.as_mut());
         factor.half_solve_transposed(step.as_mut());
@@ -322,5 +324,6 @@ fn total_length(table: &Mat<f64>) -> f64 {
 
 /// Rows that are not all zero.
 fn nonzero_rows(table: &Mat<f64>) -> Vec<usize> {
-    (0..table.nrows()).filter(|&j| (0..table.ncols()).any(|c| table[(j, c)] != 0.0)).collect()
+    let lengths = row_lengths(table);
+    (0..table.nrows()).filter(|&j| lengths[j] > 0.0).collect()
 }

@@ -191,12 +191,7 @@ fn zz_time() {
         for e in (-5..=0).rev() {
             let start = std::time::Instant::now();
             let gap = path.solve(super::penalty(e), Limits::DEFAULT);
-            eprintln!(
-                "  1e{e}: {:?} gap {:.1e} selected {}",
-                start.elapsed(),
-                gap / energy,
-                path.selected().0.len()
-            );
+            eprintln!("  1e{e}: {:?} gap {:.1e} selected {}", start.elapsed(), gap / energy, path.selected().0.len());
         }
     }
 }
