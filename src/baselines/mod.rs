@@ -1,17 +1,27 @@
 //! Methods to compare RFF-BLR with, one file or folder each. They are reached by name through
 //! [`method`](crate::method).
 
+mod batches;
+mod fnn;
+mod gorelm;
 mod gp;
+mod hi_vae;
 mod mean;
 mod mmr;
 mod mtfl;
 mod ridge;
+mod sbelm;
+mod scales;
 
+pub use fnn::{Activation, Fnn};
+pub use gorelm::GorElm;
 pub use gp::GaussianProcess;
+pub use hi_vae::{HiVae, Rows};
 pub use mean::TrainingMean;
 pub use mmr::Mmr;
 pub use mtfl::Mtfl;
 pub use ridge::Ridge;
+pub use sbelm::SbElm;
 
 use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
