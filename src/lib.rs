@@ -40,6 +40,7 @@
 
 #![warn(missing_docs)]
 
+mod adam;
 pub mod baselines;
 pub mod catalogue;
 pub mod data;

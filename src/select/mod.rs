@@ -2,7 +2,8 @@
 //!
 //! A method lists the points of its grid and fits all of them to one inner training set at a time, so that it can share
 //! whatever the points have in common (one eigendecomposition, one path of warm starts). Everything else is here: the
-//! inner folds, the score (mean over tasks of R² on the held-out rows, then mean over inner folds), the choice, and a
+//! inner folds, the score (mean over tasks of R² on the held-out rows, each counted once unless
+//! its weight is zero, then mean over inner folds), the choice, and a
 //! [`Journal`] that lets an interrupted selection go on where it stopped.
 
 mod journal;
@@ -89,6 +90,9 @@ pub struct Choice {
     pub scores: Vec<f64>,
 }
 
+/// Takes the predictions of one point of the grid for the held-out rows.
+pub type Report<'a> = &'a mut (dyn FnMut(usize, Mat<f64>) + 'a);
+
 /// Scores every point of a grid on the inner folds and returns the best; of equals the first, so that a method lists
 /// its simpler points first.
 ///
@@ -103,7 +107,7 @@ pub fn choose(
     points: usize,
     data: &Dataset,
     plan: &Plan<'_>,
-    scan: impl Fn(&Dataset, MatRef<'_, f64>, &mut dyn FnMut(usize, Mat<f64>)) -> Result<()> + Sync,
+    scan: impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()> + Sync,
 ) -> Result<Choice> {
     if points == 0 {
         return Err(Error::Setting { name: "grid", problem: format!("{method} has no point to try") });
@@ -113,24 +117,13 @@ pub fn choose(
         return Ok(Choice { index: 0, scores: Vec::new() });
     }
     // Only a journal needs the fingerprint, which reads every number.
-    let data_fingerprint = plan.journal.map(|_| data.fingerprint());
+    let fingerprint = plan.journal.map(|_| data.fingerprint()).unwrap_or_default();
     let done = AtomicUsize::new(0);
     let run = |(fold, held_out): (usize, &Vec<usize>)| {
-        let start = Instant::now();
-        let identity =
-            data_fingerprint.as_deref().map(|data| Identity::new(method, points, plan, fold, held_out, data));
-        let kept = plan.journal.zip(identity.as_ref()).and_then(|(journal, identity)| journal.find(identity));
-        let seconds = kept.is_none().then_some(start);
-        let scores = match kept {
-            Some(scores) => Some(scores),
-            None => score_fold(points, data, held_out, &scan)?,
-        };
-        if let (Some(journal), Some(identity), Some(scores), Some(_)) = (plan.journal, identity, &scores, seconds) {
-            journal.add(identity, scores)?;
-        }
+        let identity = || Identity::new(method, points, plan, fold, held_out, &fingerprint);
+        let (scores, seconds) = remembered(plan.journal, identity, || score_fold(points, data, held_out, &scan))?;
         if let Some(tell) = plan.progress {
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            tell(Progress { done, total: folds.len(), seconds: seconds.map(|s| s.elapsed().as_secs_f64()) });
+            tell(Progress { done: done.fetch_add(1, Ordering::Relaxed) + 1, total: folds.len(), seconds });
         }
         Ok(scores)
     };
@@ -145,6 +138,24 @@ pub fn choose(
         return Ok(Choice { index: 0, scores: Vec::new() });
     }
     best(method, points, &by_fold)
+}
+
+/// Scores from the journal, or computed, with the seconds that took, and added to it. A fold without scores takes no time
+/// and is not kept.
+fn remembered(
+    journal: Option<&Journal>,
+    identity: impl Fn() -> Identity,
+    score: impl Fn() -> Result<Option<Vec<f64>>>,
+) -> Result<(Option<Vec<f64>>, Option<f64>)> {
+    if let Some(scores) = journal.and_then(|journal| journal.find(&identity())) {
+        return Ok((Some(scores), None));
+    }
+    let start = Instant::now();
+    let scores = score()?;
+    if let (Some(journal), Some(scores)) = (journal, &scores) {
+        journal.add(identity(), scores)?;
+    }
+    Ok((scores, Some(start.elapsed().as_secs_f64())))
 }
 
 /// The point with the highest mean over folds.
@@ -165,13 +176,20 @@ fn best(method: &'static str, points: usize, by_fold: &[Vec<f64>]) -> Result<Cho
     Ok(Choice { index, scores })
 }
 
+/// Deals the rows of a training set out into inner folds by a seed. The folds around it, dealt by the same seed, have
+/// nothing to do with these.
+pub fn deal(rows: usize, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
+    const INNER: u64 = 0x9e37_79b9_7f4a_7c15;
+    Ok(Folds::random(rows, count, seed ^ INNER)?.test().to_vec())
+}
+
 /// The inner folds of a plan, checked against the rows; empty if there are too few rows.
 fn inner_folds(rows: usize, plan: &Plan<'_>) -> Result<Vec<Vec<usize>>> {
     match plan.inner {
         Some(given) => Ok(Folds::from_lists(rows, given.to_vec(), "inner folds")?.test().to_vec()),
         None if rows < FEWEST_ROWS => Ok(Vec::new()),
         // Two rows at least in each, because R² of a single one says nothing.
-        None => Ok(Folds::random(rows, INNER_FOLDS.min(rows / 2), plan.seed)?.test().to_vec()),
+        None => deal(rows, INNER_FOLDS.min(rows / 2), plan.seed),
     }
 }
 
@@ -180,10 +198,14 @@ fn score_fold(
     points: usize,
     data: &Dataset,
     held_out: &[usize],
-    scan: &impl Fn(&Dataset, MatRef<'_, f64>, &mut dyn FnMut(usize, Mat<f64>)) -> Result<()>,
+    scan: &impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()>,
 ) -> Result<Option<Vec<f64>>> {
     let rows: Vec<usize> = (0..data.rows()).filter(|row| held_out.binary_search(row).is_err()).collect();
-    let truth = select_rows(data.targets(), held_out);
+    let mut truth = select_rows(data.targets(), held_out);
+    // A row of weight zero says nothing, here too.
+    for (row, _) in held_out.iter().enumerate().filter(|&(_, &row)| data.weights().is_some_and(|w| w[row] == 0.0)) {
+        truth.row_mut(row).iter_mut().for_each(|cell| *cell = f64::NAN);
+    }
     let observed = (0..truth.ncols()).any(|task| truth.col_as_slice(task).iter().any(|y| !y.is_nan()));
     let train = match data.select(&rows) {
         // A target may be observed in the held-out rows alone, or all weight lie there.

@@ -5,6 +5,7 @@ use super::design::{Design, Sensitivity};
 use super::problem::Problem;
 use super::settings::{Bandwidth, Relevance, Settings};
 use super::weights::blocks;
+use crate::adam::Adam;
 use crate::fourier::Scales;
 use crate::linalg::{Into, Mat, multiply, product};
 
@@ -49,10 +50,7 @@ pub(crate) fn gradient(problem: &Problem, design: &Design, q: &Beliefs, sensitiv
 pub(crate) struct Ascent {
     pub(crate) sensitivity: Sensitivity,
     learns_bandwidth: bool,
-    rate: f64,
-    steps: i32,
-    first: Vec<f64>,
-    second: Vec<f64>,
+    adam: Adam,
 }
 
 impl Ascent {
@@ -65,14 +63,7 @@ impl Ascent {
         };
         let parameters =
             sensitivity.len(inputs) + usize::from(sensitivity == Sensitivity::Relevance && learns_bandwidth);
-        Ascent {
-            sensitivity,
-            learns_bandwidth,
-            rate: settings.learning_rate,
-            steps: 0,
-            first: vec![0.0; parameters],
-            second: vec![0.0; parameters],
-        }
+        Ascent { sensitivity, learns_bandwidth, adam: Adam::new(settings.learning_rate, parameters) }
     }
 
     /// The scales one step uphill.
@@ -80,18 +71,10 @@ impl Ascent {
         if self.sensitivity == Sensitivity::Relevance && self.learns_bandwidth {
             gradient.push(gradient.iter().sum());
         }
-        self.steps += 1;
-        let (decay_first, decay_second) = (0.9f64, 0.999f64);
-        let correction = (1.0 - decay_second.powi(self.steps)).sqrt() / (1.0 - decay_first.powi(self.steps));
-        let moves: Vec<f64> = gradient
-            .iter()
-            .zip(self.first.iter_mut().zip(&mut self.second))
-            .map(|(g, (first, second))| {
-                *first = decay_first * *first + (1.0 - decay_first) * g;
-                *second = decay_second * *second + (1.0 - decay_second) * g * g;
-                self.rate * correction * *first / (second.sqrt() + 1e-8)
-            })
-            .collect();
+        // Uphill on the bound is downhill on its negative.
+        gradient.iter_mut().for_each(|g| *g = -*g);
+        let mut moves = vec![0.0; gradient.len()];
+        self.adam.descend(&mut moves, &gradient);
         let moved = |value: f64, step: f64| (value.ln() + step).clamp(-60.0, 60.0).exp();
         let mut next = scales.clone();
         if self.sensitivity == Sensitivity::Relevance {
