@@ -11,6 +11,6 @@ mod scales;
 
 pub use fnn::{Activation, Fnn};
 pub use gp::GaussianProcess;
-pub use hi_vae::{HiVae, Rows};
+pub use hi_vae::{HiVae, Learning};
 pub use mean::TrainingMean;
 pub use ridge::Ridge;
