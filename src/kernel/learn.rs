@@ -35,9 +35,11 @@ pub(crate) struct Learned {
     pub(crate) asked: bool,
 }
 
-/// Learns from standardised data. `watch` sees every step: kernel, noise, and the bound with its prior.
+/// Learns from standardised data, starting where an earlier climb ended if there was one. `watch` sees every step:
+/// kernel, noise, and the bound with its prior.
 pub(crate) fn learn(
     problem: &Problem,
+    earlier: Option<&Learned>,
     steps: usize,
     threads: Threads,
     mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
@@ -47,7 +49,8 @@ pub(crate) fn learn(
         let (kernel, noise) = unpack(at);
         watch(&kernel, noise, value)
     };
-    let found = climb(evidence.start(), RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
+    let start = earlier.map_or_else(|| evidence.start(), pack);
+    let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
     let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: evidence.typical[NOISE].exp() })?;
     let (kernel, noise) = unpack(&at);
     Ok(Learned { kernel, noise, converged: end == End::Top, asked: end == End::Asked })
@@ -63,6 +66,13 @@ fn unpack(at: &[f64]) -> (Kernel, f64) {
         relevance: at[RELEVANCE..].iter().map(|r| r.exp()).collect(),
     };
     (kernel, at[NOISE].exp())
+}
+
+fn pack(learned: &Learned) -> Vec<f64> {
+    let Kernel { linear, rbf, laplace, laplace_l1, relevance } = &learned.kernel;
+    let variances = [*linear, rbf.variance, laplace.variance, laplace_l1.variance];
+    let scales = [rbf.scale, laplace.scale, laplace_l1.scale, learned.noise];
+    variances.iter().chain(&scales).chain(relevance).map(|v| v.ln()).collect()
 }
 
 /// The bound as a function of the logarithms.
@@ -117,7 +127,8 @@ impl<'a> Evidence<'a> {
         let rows = gram.nrows();
         let (mut value, mut noise_slope) = (0.0, 0.0);
         let mut slope = Mat::zeros(rows, rows);
-        for group in &self.problem.groups {
+        // A part of the rows may have none of a task.
+        for group in self.problem.groups.iter().filter(|group| !group.root.is_empty()) {
             let factor = factorised(&gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
             let (count, tasks) = (group.root.len(), group.tasks.len() as f64);
             let mut solved = group.targets.clone();
@@ -276,11 +287,27 @@ mod tests {
     }
 
     #[test]
+    fn a_climb_goes_on_where_another_ended() {
+        let problem = problem(true, true);
+        let on = |_: &Kernel, _: f64, _: f64| ControlFlow::Continue(());
+        let whole = learn(&problem, None, 40, Threads::ONE, on).unwrap();
+        let again = unpack(&pack(&whole));
+        assert!((again.1 / whole.noise - 1.0).abs() < 1e-12);
+        assert!((again.0.laplace.scale / whole.kernel.laplace.scale - 1.0).abs() < 1e-12);
+        assert!((again.0.laplace_l1.variance / whole.kernel.laplace_l1.variance - 1.0).abs() < 1e-12);
+        let half = learn(&problem, None, 4, Threads::ONE, on).unwrap();
+        let evidence = Evidence::new(&problem, Threads::ONE);
+        let value = |l: &Learned| evidence.at(&pack(l)).unwrap().0;
+        let rest = learn(&problem, Some(&half), 40, Threads::ONE, on).unwrap();
+        assert!(value(&rest) > value(&half));
+    }
+
+    #[test]
     fn relevance_finds_the_input_that_matters() {
         let x = Mat::from_fn(60, 4, |n, d| ((n * (3 + 2 * d)) as f64 * 0.77 + d as f64).sin() * 1.4);
         let y = Mat::from_fn(60, 1, |n, _| (2.5 * x[(n, 1)]).sin().signum());
         let problem = Problem::new(x, y, None);
-        let found = learn(&problem, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
+        let found = learn(&problem, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
         let r = &found.kernel.relevance;
         assert!([0, 2, 3].iter().all(|&d| r[1] > 3.0 * r[d]), "{r:?}");
     }

@@ -124,6 +124,8 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
 
 /// Rows from which the kernel is learned: each step of its climb costs their cube.
 const LEARNING_ROWS: usize = 1500;
+/// Rows from which it is learned first, if there are more than twice as many.
+const FIRST_ROWS: usize = 300;
 /// Most rows of a kernel machine, whose memory is a few of their squares.
 const KERNEL_ROWS: usize = 20_000;
 
@@ -142,10 +144,14 @@ fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) ->
         });
     }
     let threads = Threads::current();
-    let part = part_of_rows(problem, settings.seed);
+    let part = part_of_rows(problem, LEARNING_ROWS, settings.seed);
+    let learned_from = part.as_ref().unwrap_or(problem);
+    // Most of the way costs little with few rows.
+    let few = part_of_rows(learned_from, FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
     let mut trace = Vec::new();
-    let Learned { kernel, noise, converged, asked } =
-        learn(part.as_ref().unwrap_or(problem), settings.max_iterations, threads, |kernel, noise, bound| {
+    let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
+        trace.clear();
+        learn(problem, earlier, settings.max_iterations, threads, |kernel, noise, bound| {
             trace.push(Iteration {
                 restart: 0,
                 number: trace.len() + 1,
@@ -155,7 +161,13 @@ fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) ->
                 noise_precision: vec![1.0 / noise],
             });
             trace.last().map_or(ControlFlow::Continue(()), observer)
-        })?;
+        })
+    };
+    let earlier = few.map(|few| climb(&few, None)).transpose()?;
+    let Learned { kernel, noise, converged, asked } = match earlier {
+        Some(earlier) if earlier.asked => earlier,
+        earlier => climb(learned_from, earlier.as_ref())?,
+    };
     let stop = match (asked, converged) {
         (true, _) => Stop::Requested,
         (false, true) => Stop::Converged,
@@ -164,19 +176,19 @@ fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) ->
     Ok(Found { function: Function::Kernel(KernelMachine::new(problem, kernel, noise, threads)?), trace, stop })
 }
 
-/// As many rows as the kernel is learned from, chosen by the seed; `None` if these are all.
-fn part_of_rows(problem: &Problem, seed: u64) -> Option<Problem> {
+/// So many rows, chosen by the seed; `None` if these are all.
+fn part_of_rows(problem: &Problem, count: usize, seed: u64) -> Option<Problem> {
     let rows = problem.inputs.nrows();
-    if rows <= LEARNING_ROWS {
+    if rows <= count {
         return None;
     }
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut dealt: Vec<(u64, usize)> = (0..rows).map(|row| (rand::Rng::next_u64(&mut rng), row)).collect();
     dealt.sort_unstable();
-    let mut chosen: Vec<usize> = dealt[..LEARNING_ROWS].iter().map(|(_, row)| *row).collect();
+    let mut chosen: Vec<usize> = dealt[..count].iter().map(|(_, row)| *row).collect();
     chosen.sort_unstable();
     let weights: Vec<f64> = chosen.iter().map(|&row| problem.root[row].powi(2)).collect();
-    let mut targets = Mat::full(LEARNING_ROWS, problem.tasks(), f64::NAN);
+    let mut targets = Mat::full(count, problem.tasks(), f64::NAN);
     for group in &problem.groups {
         for (i, &row) in chosen.iter().enumerate() {
             let Some(at) = group.position(row) else { continue };

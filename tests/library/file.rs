@@ -38,9 +38,9 @@ fn the_layout_of_the_json_does_not_matter() {
 }
 
 #[test]
-fn no_row_of_the_data_is_in_the_file() {
+fn no_row_of_the_data_is_in_the_file_of_a_model_of_cosines() {
     let data = smooth(30, 3, 2, 73);
-    let text = fit(&data, &Settings::DEFAULT).unwrap().to_json().unwrap();
+    let text = fit(&data, &Settings::COSINES).unwrap().to_json().unwrap();
     for n in 0..30 {
         assert!(!text.contains(&data.inputs()[(n, 0)].to_string()), "row {n} of the inputs");
         assert!(!text.contains(&data.targets()[(n, 0)].to_string()), "row {n} of the targets");
@@ -71,8 +71,12 @@ fn damage_anywhere_is_noticed() {
 
 /// Signs a changed file anew, so that only the checks behind the checksum are left.
 fn signed(change: impl Fn(&mut Value)) -> Result<Model, String> {
+    resigned(&model().to_json().unwrap(), change)
+}
+
+fn resigned(text: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
     use sha2::{Digest, Sha256};
-    let mut value: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    let mut value: Value = serde_json::from_str(text).unwrap();
     value.as_object_mut().unwrap().remove("sha256");
     change(&mut value);
     let sum: String = Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect();
@@ -85,7 +89,7 @@ fn inconsistent_files_are_refused() {
     assert!(signed(|_| {}).is_ok());
     type Change = Box<dyn Fn(&mut Value)>;
     let changes: Vec<(&str, Change)> = vec![
-        ("newer", Box::new(|v| v["format_version"] = json!(2))),
+        ("newer", Box::new(|v| v["format_version"] = json!(3))),
         ("format_version", Box::new(|v| v["format_version"] = json!(0))),
         ("format_version", Box::new(|v| v["format_version"] = json!("1"))),
         ("format", Box::new(|v| v["format"] = json!("something"))),
@@ -110,6 +114,33 @@ fn inconsistent_files_are_refused() {
     ];
     for (expected, change) in changes {
         match signed(change) {
+            Ok(_) => panic!("{expected}: accepted"),
+            Err(problem) => assert!(problem.contains(expected), "{expected}: {problem}"),
+        }
+    }
+}
+
+#[test]
+fn inconsistent_kernel_machines_are_refused() {
+    let data = smooth(12, 3, 2, 76);
+    let text = fit(&data, &Settings { max_iterations: 3, ..Settings::DEFAULT }).unwrap().to_json().unwrap();
+    type Change = Box<dyn Fn(&mut Value)>;
+    let changes: Vec<(&str, Change)> = vec![
+        ("machine.rows", Box::new(|v| v["machine"]["rows"]["rows"] = json!(11))),
+        ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["linear"] = json!(-1.0))),
+        ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["rbf"]["scale"] = json!(0.0))),
+        ("machine.kernel.relevance", Box::new(|v| v["machine"]["kernel"]["relevance"] = json!([1.0]))),
+        ("machine.noise", Box::new(|v| v["machine"]["noise"][0] = json!(0.0))),
+        ("machine.amplitude", Box::new(|v| v["machine"]["amplitude"] = json!([1.0]))),
+        ("machine.observed", Box::new(|v| v["machine"]["observed"][0] = json!([0, 99]))),
+        ("machine.observed", Box::new(|v| v["machine"]["observed"] = json!([null]))),
+        ("machine.coefficients", Box::new(|v| v["machine"]["coefficients"]["columns"] = json!(3))),
+        ("machine.root_weights", Box::new(|v| v["machine"]["root_weights"][2] = json!(-1.0))),
+        ("either", Box::new(|v| v["machine"] = Value::Null)),
+    ];
+    assert!(resigned(&text, |_| {}).is_ok());
+    for (expected, change) in changes {
+        match resigned(&text, change) {
             Ok(_) => panic!("{expected}: accepted"),
             Err(problem) => assert!(problem.contains(expected), "{expected}: {problem}"),
         }

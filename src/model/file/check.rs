@@ -124,6 +124,9 @@ impl StoredMachine {
     fn read(self, inputs: usize, tasks: usize) -> std::result::Result<KernelMachine, String> {
         let rows = self.root_weights.len();
         all_finite("machine.root_weights", &self.root_weights)?;
+        if self.root_weights.iter().any(|u| *u < 0.0) {
+            return Err("`machine.root_weights` has a negative number".into());
+        }
         let Kernel { linear, rbf, laplace, laplace_l1, relevance: scales } = &self.kernel;
         let families = [rbf, laplace, laplace_l1].map(|family| [family.variance, family.scale]);
         all_positive("machine.kernel", &[[*linear, 1.0], families[0], families[1], families[2]].concat(), 8)?;

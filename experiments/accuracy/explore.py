@@ -1,0 +1,222 @@
+import sys,json,time,math,os
+import numpy as np, torch
+dev='cuda' if torch.cuda.is_available() else 'cpu'
+torch.set_default_dtype(torch.float64)
+here=os.path.dirname(os.path.abspath(__file__))
+Z=np.load(here+'/data.npz'); NAMES=[str(n) for n in Z['names']]; FOLDS=json.loads(str(Z['folds']))
+def standardise(X):
+    m=X.mean(0); s=X.std(0); s[s<1e-12*np.maximum(1,np.abs(m))]=1; return m,s
+from math import erf
+def ndtri(p): return torch.special.ndtri(torch.as_tensor(p)).numpy()
+def ranknormal(A,B):
+    out=[np.zeros_like(A),np.zeros_like(B)]
+    for d in range(A.shape[1]):
+        u,inv,cnt=np.unique(A[:,d],return_inverse=True,return_counts=True)
+        mid=(np.cumsum(cnt)-cnt/2)/len(A); z=ndtri(mid)
+        out[0][:,d]=z[inv]; out[1][:,d]=np.interp(B[:,d],u,z)
+    m,s=standardise(out[0]); return (out[0]-m)/s,(out[1]-m)/s
+WARP=False
+def problems(which):
+    P=[]
+    for i,n in enumerate(NAMES):
+        if not any(n.startswith(w) for w in which): continue
+        X,Y=Z[f'{i}_X'],Z[f'{i}_Y']
+        for f,te in enumerate(FOLDS[i]):
+            te=np.array(te); tr=np.setdiff1d(np.arange(len(X)),te)
+            mx,sx=standardise(X[tr]); my,sy=standardise(Y[tr]); keep=X[tr].std(0)>1e-12*np.maximum(1,np.abs(mx))
+            A=((X-mx)/sx)[tr][:,keep]; B=((X-mx)/sx)[te][:,keep]
+            RA,RB=ranknormal(A,B)
+            def slog(v): return np.sign(v)*np.log1p(np.abs(v))
+            def restd(a,b):
+                m,q=standardise(a); return (a-m)/q,(b-m)/q
+            def warp(a,b,k):
+                out=[],[]
+                qs=np.quantile(a,np.arange(1,k)/k,axis=0)
+                for d in range(a.shape[1]):
+                    e=np.r_[-np.inf,qs[:,d],np.inf]
+                    for j in range(k):
+                        for o,v in zip(out,(a,b)): o.append(np.clip(v[:,d],e[j],e[j+1])-(0 if j==0 and k==1 else np.clip(0,e[j],e[j+1])))
+                return np.stack(out[0],1),np.stack(out[1],1)
+            P.append(dict(name=n,fold=f,raw=(A,B),rank=(RA,RB),slog=restd(slog(A),slog(B)),clip=(np.clip(A,-3,3),np.clip(B,-3,3)),**({'w3':warp(A,B,3),'w6':warp(A,B,6)} if WARP else {}),Y=(Y[tr]-my)/sy,Yt=(Y[te]-my)/sy,my=my,sy=sy))
+    return P
+def split_tasks(P):
+    out=[]
+    for p in P:
+        for c in range(p['Y'].shape[1]):
+            q=dict(p); q['Y']=p['Y'][:,c:c+1]; q['Yt']=p['Yt'][:,c:c+1]; q['my']=p['my'][c:c+1]; q['sy']=p['sy'][c:c+1]; q['task']=c; out.append(q)
+    return out
+def buckets(P):
+    key=lambda p:(math.ceil(len(p['Y'])/120),p['raw'][0].shape[1]>60,p['Y'].shape[1]>8)
+    out={}
+    for p in P: out.setdefault(key(p),[]).append(p)
+    return list(out.values())
+def pad(arrs,shape): 
+    t=np.zeros((len(arrs),)+shape)
+    for i,a in enumerate(arrs): t[(i,)+tuple(slice(0,s) for s in a.shape)]=a
+    return torch.as_tensor(t,device=dev)
+def run_bucket(ps,cfg):
+    B=len(ps); N=max(len(p['Y']) for p in ps); T=max(len(p['Yt']) for p in ps)
+    D=max(p['raw'][0].shape[1] for p in ps); W=cfg.get('warp',0); C=max(p['Y'].shape[1] for p in ps)
+    fams=cfg['fams']; F=len(fams); spaces=sorted(set(s for _,s in fams))
+    wd=lambda s:D*(int(s[1:]) if s[0]=='w' else 1)
+    X={s:pad([p[s][0] for p in ps],(N,wd(s))) for s in spaces}; Xt={s:pad([p[s][1] for p in ps],(T,wd(s))) for s in spaces}
+    Y=pad([p['Y'] for p in ps],(N,C)); n=torch.tensor([len(p['Y']) for p in ps],device=dev).double()
+    c=torch.tensor([p['Y'].shape[1] for p in ps],device=dev).double(); dd=torch.tensor([p['raw'][0].shape[1] for p in ps],device=dev).double()
+    rowpad=(torch.arange(N,device=dev)[None]>=n[:,None]).double()*1e6
+    dmask=(torch.arange(D,device=dev)[None]<dd[:,None]).double()
+    tw=torch.ones(B,device=dev)
+    if cfg.get('temper'):
+        for b,p in enumerate(ps):
+            if p['Y'].shape[1]>1:
+                ev=np.linalg.eigvalsh(np.corrcoef(p['Y'].T)); tw[b]=(ev.sum()**2/(ev**2).sum())/len(ev)
+    AD={}; ADt={}
+    for k,s in fams:
+        k=k.split('_')[0]
+        if k in('l1','add') and s not in AD:
+            AD[s]=(X[s][:,:,None,:]-X[s][:,None,:,:]).abs().float()
+            ADt[s]=(Xt[s][:,:,None,:]-X[s][:,None,:,:]).abs().float()
+        if k[0]=='p' and (s,k) not in AD:
+            AD[s,k]=((X[s][:,:,None,:]-X[s][:,None,:,:]).abs()**float(k[1:])).float()
+            ADt[s,k]=((Xt[s][:,:,None,:]-X[s][:,None,:,:]).abs()**float(k[1:])).float()
+    def lg_init(k):
+        k=k.split('_')[0]
+        base={'lin':torch.zeros(B),'slin':torch.zeros(B),'rbf':-torch.log(2*dd.cpu()),'rq':-torch.log(2*dd.cpu()),'l2':-.5*torch.log(2*dd.cpu()),'m3':math.log(1.7)-.5*torch.log(2*dd.cpu()),'m5':math.log(2.2)-.5*torch.log(2*dd.cpu()),'l1':-torch.log(1.13*dd.cpu()),'add':torch.zeros(B)}.get(k,-torch.log(1.5*dd.cpu()))
+        return base.to(dev)
+    lg0=torch.stack([lg_init(k) for k,_ in fams],1)
+    sep=cfg.get('sep',False); nr=F if sep else 1
+    def kern(par,Xa,Xb,ADx):
+        rho_all=torch.exp(par['lr'])*dmask[:,None,:]; out=0
+        for i,(k,s) in enumerate(fams):
+            rho=rho_all[:,i if sep else 0]; g=torch.exp(par['lg'][:,i])[:,None,None]; v=torch.exp(par['lv'][:,i])[:,None,None]
+            if k.endswith('_i'): rho=dmask; k=k[:-2]
+            if k.endswith('_h'): rho=torch.sqrt(rho+1e-30)*dmask; k=k[:-2]
+            a,b=Xa[s],Xb[s]
+            if k=='lin': K=(a@b.transpose(1,2))/dd[:,None,None]
+            elif k=='slin': K=((a*(rho**2)[:,None])@b.transpose(1,2))/dd[:,None,None]
+            elif k=='l1':
+                d=torch.matmul(ADx[s].view(B,-1,D),rho.float()[:,:,None]).view(B,a.shape[1],b.shape[1]).double()
+                K=torch.exp(-g*d)
+            else:
+                as_,bs=a*rho[:,None],b*rho[:,None]
+                d2=((as_**2).sum(2)[:,:,None]+(bs**2).sum(2)[:,None]-2*as_@bs.transpose(1,2)).clamp_min(0)
+                if k=='rbf': K=torch.exp(-g*d2)
+                else:
+                    d=torch.sqrt(d2+1e-12); K=torch.exp(-g*d)
+                    if k=='m3': K=K*(1+g*d)
+            out=out+v*K
+        return out+1.0
+    def selfk(par,Xa):
+        rho_all=torch.exp(par['lr'])*dmask[:,None,:]; out=0
+        for i,(k,s) in enumerate(fams):
+            v=torch.exp(par['lv'][:,i])[:,None]; rho=rho_all[:,i if sep else 0]
+            if k=='lin': out=out+v*(Xa[s]**2).sum(2)/dd[:,None]
+            elif k=='slin': out=out+v*((Xa[s]*rho[:,None])**2).sum(2)/dd[:,None]
+            else: out=out+v*torch.ones(Xa[s].shape[:2],device=dev)
+        return out+1.0
+    ard=cfg.get('shrink',1.0)>0; sh=cfg.get('shrink',1.0); steps=cfg.get('steps',100); lr0=cfg.get('lr',.1)
+    def learn(X,Y,AD,n,rowpad,anchor,start=None):
+        par=dict(lg=lg0.clone(),lv=torch.full((B,F),math.log(.7/F),device=dev),ls=torch.full((B,),math.log(.3),device=dev),lr=anchor.clone())
+        if start is not None: par={k:v.detach().clone() for k,v in start.items()}
+        for v in par.values(): v.requires_grad_(True)
+        opt=torch.optim.Adam([v for k,v in par.items() if ard or k!='lr'],lr=lr0,betas=(.9,.95))
+        sch=torch.optim.lr_scheduler.OneCycleLR(opt,lr0,total_steps=steps,pct_start=.1,div_factor=3,final_div_factor=30,cycle_momentum=False)
+        for it in range(steps):
+            opt.zero_grad()
+            K=kern(par,X,X,AD)+torch.diag_embed(torch.exp(par['ls'])[:,None]+1e-7+rowpad)
+            with torch.no_grad():
+                L,_=torch.linalg.cholesky_ex(K); Ki=torch.cholesky_inverse(L); A=Ki@Y
+                G=.5*(A@A.transpose(1,2)-c[:,None,None]*Ki)*tw[:,None,None]
+            K.backward(-G)
+            prior=((par['lg']-lg0)**2).sum()/18+((par['lv']-math.log(.5))**2).sum()/18+((par['ls']-math.log(.2))**2).sum()/18
+            if ard: prior=prior+.5*((par['lr']-anchor)**2).sum()/sh**2
+            prior.backward(); opt.step(); sch.step()
+        with torch.no_grad(): ev=-c*torch.log(torch.diagonal(L,dim1=1,dim2=2)).sum(1)-.5*(A*Y).sum((1,2))
+        return {k:v.detach() for k,v in par.items()},ev
+    members=[]; gen=torch.Generator().manual_seed(5)
+    for m in range(cfg.get('members',1)):
+        anchor=torch.zeros(B,nr,D,device=dev)
+        if cfg.get('anchor'): anchor=(torch.randn(B,nr,D,generator=gen)*sh*cfg['anchor']).to(dev)
+        if cfg.get('frac',1)<1:
+            nm=torch.floor(n*cfg['frac']).long(); Nm=int(nm.max()); idx=torch.zeros(B,Nm,dtype=torch.long)
+            for b in range(B):
+                pick=torch.randperm(int(n[b]),generator=gen)[:nm[b]]; idx[b,:len(pick)]=pick
+            idx=idx.to(dev); live=(torch.arange(Nm,device=dev)[None]<nm[:,None]).double()
+            Xm={s:torch.gather(X[s],1,idx[:,:,None].expand(-1,-1,X[s].shape[2]))*live[:,:,None] for s in X}
+            Ym=torch.gather(Y,1,idx[:,:,None].expand(-1,-1,C))*live[:,:,None]
+            ADm={s:(Xm[s][:,:,None,:]-Xm[s][:,None,:,:]).abs().float() for s in AD}
+            pr,ev=learn(Xm,Ym,ADm,nm.double(),(1-live)*1e6,anchor)
+            del ADm
+        else: pr,ev=learn(X,Y,AD,n,rowpad,anchor)
+        members.append(pr)
+    par={k:torch.stack([q[k] for q in members]).mean(0) for k in members[0]}
+    if cfg.get('combine')=='par': members=[par]
+    with torch.no_grad():
+        mean_of=lambda f:sum(f(q) for q in members)/len(members)
+        K=mean_of(lambda q:kern(q,X,X,AD))+torch.diag_embed(1e-7+rowpad); Kt=mean_of(lambda q:kern(q,Xt,X,ADt)); kd=mean_of(lambda q:selfk(q,Xt))
+        best=torch.full((B,C),-1e300,device=dev); bloo=best.clone()
+        mean=torch.zeros(B,T,C,device=dev); var=mean.clone(); loo=torch.zeros(B,N,C,device=dev); loov=loo.clone(); lam=torch.zeros(B,C,device=dev)
+        grid=torch.linspace(-3,3,25).tolist() if cfg.get('pertask',True) else [0.0]
+        for o in grid:
+            l=torch.exp(par['ls']+o)
+            L,_=torch.linalg.cholesky_ex(K+torch.diag_embed(l[:,None].expand(B,N))); Ki=torch.cholesky_inverse(L); A=Ki@Y
+            q=torch.diagonal(Ki,dim1=1,dim2=2)
+            amp=(A*Y).sum(1)/n[:,None]
+            e=-torch.log(torch.diagonal(L,dim1=1,dim2=2)).sum(1)[:,None]-.5*n[:,None]*torch.log(amp+1e-300)-.5*(o/2)**2
+            E=A/q[:,:,None]
+            if cfg.get('final','evidence')=='loo': e=-.5*n[:,None]*torch.log((E**2).sum(1)+1e-300)-.5*(o/2)**2
+            up=e>best; best=torch.where(up,e,best); lam=torch.where(up,l[:,None],lam)
+            m_=Kt@A; V=(kd-((Kt@Ki)*Kt).sum(2)).clamp_min(0)[:,:,None]
+            v_=amp[:,None]*(V+l[:,None,None]); u=up[:,None]
+            mean=torch.where(u,m_,mean); var=torch.where(u,v_,var); loo=torch.where(u,Y-E,loo); loov=torch.where(u,(amp[:,None]/q[:,:,None]),loov)
+    res=[]
+    for b,p in enumerate(ps):
+        N_,C_=p['Y'].shape; T_=len(p['Yt'])
+        M=mean[b,:T_,:C_].cpu().numpy(); S=np.sqrt(var[b,:T_,:C_].cpu().numpy()); LO=loo[b,:N_,:C_].cpu().numpy(); LV=np.sqrt(loov[b,:N_,:C_].cpu().numpy())
+        res.append(dict(name=p['name'],fold=p['fold'],mean=M,std=S,loo=LO,loostd=LV,ev=float(ev[b]),par={k:v[b].detach().cpu().numpy() for k,v in par.items()}))
+    return res
+def score(p,M,S):
+    Y=p['Yt']; sst=((Y-Y.mean(0))**2).sum(0); ok=sst>0
+    r=1-((Y-M)**2).sum(0)[ok]/sst[ok]
+    raw=Y*p['sy']+p['my']; pm=M*p['sy']+p['my']
+    pooled=1-((raw-pm)**2).sum()/((raw-raw.mean())**2).sum()
+    nl=(.5*np.log(2*np.pi*S**2)+.5*((Y-M)/S)**2).mean(); cov=(np.abs(Y-M)<1.6449*S).mean()
+    return r.mean(),pooled,nl,cov
+def main(which,cfgs,out,save):
+    global WARP
+    WARP=any(c.get('warp') for c in cfgs.values())
+    P=problems(which); idx={(p['name'],p['fold']):p for p in P}; bs=buckets(P)
+    store={}
+    for ci,(cname,cfg) in enumerate(cfgs.items()):
+        t=time.time(); rec={}
+        try:
+            def results():
+                if cfg.get('single'):
+                    acc={}
+                    for b in buckets(split_tasks(P)):
+                        for h in range(0,len(b),120):
+                            for q,r in zip(b[h:h+120],run_bucket(b[h:h+120],cfg)): acc.setdefault((r['name'],r['fold']),{})[q['task']]=r
+                    for (n_,f_),t_ in acc.items():
+                        r=dict(t_[0]); 
+                        for k in('mean','std','loo'): r[k]=np.concatenate([t_[c][k] for c in sorted(t_)],1)
+                        r['ev']=sum(v['ev'] for v in t_.values()); yield r
+                else:
+                    for b in bs: yield from run_bucket(b,cfg)
+            if 1:
+                for r in results():
+                    p=idx[r['name'],r['fold']]; s=score(p,r['mean'],r['std'])
+                    l=1-((p['Y']-r['loo'])**2).mean()/1.0
+                    rec.setdefault(r['name'],[]).append(list(s)+[l,r['ev']])
+                    if save:
+                        for k in('mean','std','loo'): store[f'{cname}|{r["name"]}|{r["fold"]}|{k}']=r[k].astype(np.float16 if k=='loo' else np.float32)
+                        store[f'{cname}|{r["name"]}|{r["fold"]}|lr']=r['par']['lr'].astype(np.float32); store[f'{cname}|{r["name"]}|{r["fold"]}|h']=np.r_[r['par']['lg'],r['par']['lv'],r['par']['ls']].astype(np.float32)
+        except torch.cuda.OutOfMemoryError as e: print(cname,'OOM'); continue
+        torch.cuda.empty_cache() if dev=='cuda' else None
+        avg={n:np.mean(v,0).tolist() for n,v in rec.items()}
+        with open(out+'/res.jsonl','a') as f: f.write(json.dumps(dict(cfg=cname,set=cfg,res=avg))+'\n')
+        for g in('dev','syn','real'):
+            a=[v for n,v in avg.items() if n.startswith(g)]
+            if a:
+                a=np.array(a); a[:,:4]*=(g!='real'); print('%-18s %-4s task %.4f pooled %.4f nlpd %.3f cov %.3f loo %.4f ev %.1f  %.0fs'%(cname,g,np.maximum(a[:,0],-.5).mean(),np.maximum(a[:,1],-.5).mean(),np.median(a[:,2]),a[:,3].mean(),a[:,4].mean(),a[:,5].mean(),time.time()-t),flush=True)
+        if save and (ci%8==7 or ci==len(cfgs)-1): np.savez_compressed(out+'/'+save+str(ci//8)+'.npz',**store); store.clear()
+if __name__=='__main__':
+    spec=json.load(open(here+'/'+sys.argv[1])); main(spec['which'],spec['cfgs'],sys.argv[2],spec.get('save'))
