@@ -125,7 +125,7 @@ fn progress_is_shown_on_a_terminal() {
         return;
     };
     let shown = String::from_utf8_lossy(&output.stdout);
-    for word in ["sweep ", "of at most 30", "bound ", "features ", "bandwidth ", "left"] {
+    for word in ["step ", "of at most 30", "bound ", "features ", "bandwidth ", "left"] {
         assert!(shown.contains(word), "does not show {word:?}: {shown}");
     }
 }

@@ -27,6 +27,29 @@ fn a_model_is_told_in_words() {
 }
 
 #[test]
+fn without_further_settings_it_is_a_kernel_machine() {
+    let folder = Folder::new();
+    folder.put("cohort.csv", crate::common::cohort());
+    let fit = folder.done(&["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "-omodel.json"]);
+    assert!(fit.err.contains("A kernel machine of 60 terms."), "{}", fit.err);
+    let ran = folder.done(&["inspect", "model.json"]);
+    for word in [
+        "the sum of 60 kernel terms, one for each training row, 7 straight lines and a constant.",
+        "The file holds the inputs of the training rows",
+        "Laplace L1",
+        "colour=red",
+        "Straight lines",
+    ] {
+        assert!(ran.out.contains(word), "does not say {word:?}: {}", ran.out);
+    }
+    let facts: Value = serde_json::from_str(&folder.done(&["inspect", "model.json", "--json"]).out).unwrap();
+    let model = Model::load(&folder.path("model.json")).unwrap();
+    assert_eq!(facts["kernel"]["laplace_l1"]["scale"], model.kernel().unwrap().laplace_l1.scale);
+    assert_eq!(facts["sinusoids"].as_array().unwrap().len(), 0);
+    assert!(folder.done(&["verify", "model.json"]).out.contains("10 probe predictions"));
+}
+
+#[test]
 fn the_json_holds_the_same_as_the_model() {
     let folder = fitted();
     let facts: Value = serde_json::from_str(&folder.done(&["inspect", "model.json", "--json"]).out).unwrap();
@@ -76,6 +99,6 @@ fn verify_tells_whole_from_changed() {
         folder.fails(&[command, "absent.json"], &["absent.json"]);
         folder.fails(&[command, "cohort.csv"], &["cohort.csv", "JSON"]);
     }
-    change(&folder, |value| value["format_version"] = 2.into());
+    change(&folder, |value| value["format_version"] = 3.into());
     folder.fails(&["inspect", "changed.json"], &["newer program", "upgrade"]);
 }

@@ -79,7 +79,7 @@ fn facts(model: &Model) -> Value {
             "rows": model.training_rows(),
             "sha256": model.fingerprint(),
             "stop": model.stop(),
-            "steps": model.trace().len(),
+            "sweeps": model.trace().len(),
             "bound": model.bound(),
         },
         "settings": model.settings(),
@@ -127,7 +127,11 @@ fn words(model: &Model) -> String {
     text += &section("Inputs", inputs_table(model));
     text += &match model.kernel() {
         Some(kernel) => section("Kernel", kernel_table(kernel)),
-        None => format!("Kernel view: bandwidth {}. ", significant(model.bandwidth())),
+        None => {
+            let spectrum = spelled(model.settings()).into_iter().find(|(name, _)| *name == "spectrum");
+            let spectrum = spectrum.map(|(_, value)| value).unwrap_or_default();
+            format!("Kernel view: {spectrum} with bandwidth {}. ", significant(model.bandwidth()))
+        }
     };
     text += "Scale says how fast the function may change along an input, not how much the input matters.\n";
     if let Some(table) = sinusoid_table(model, sinusoids) {
