@@ -47,15 +47,16 @@ pub mod data;
 mod error;
 pub mod evaluate;
 pub mod fourier;
-pub mod kernel;
 #[cfg(test)]
 mod golden;
+pub mod kernel;
 pub mod linalg;
 pub mod method;
 pub mod metrics;
 mod model;
 pub mod normal;
 pub mod select;
+mod sparse;
 pub mod table;
 mod vb;
 

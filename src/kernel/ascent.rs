@@ -30,7 +30,8 @@ pub(super) fn climb(
     function: impl Fn(&[f64]) -> Option<(f64, Vec<f64>)>,
     mut watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
 ) -> Option<(Vec<f64>, f64, End)> {
-    let finite = |found: Option<(f64, Vec<f64>)>| found.filter(|(v, g)| v.is_finite() && g.iter().all(|g| g.is_finite()));
+    let finite =
+        |found: Option<(f64, Vec<f64>)>| found.filter(|(v, g)| v.is_finite() && g.iter().all(|g| g.is_finite()));
     let (mut value, mut gradient) = finite(function(&start))?;
     let mut at = start;
     let mut history: VecDeque<(Vec<f64>, Vec<f64>)> = VecDeque::new();

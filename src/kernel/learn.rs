@@ -51,7 +51,8 @@ pub(crate) fn learn(
     };
     let start = earlier.map_or_else(|| evidence.start(), pack);
     let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
-    let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: evidence.typical[NOISE].exp() })?;
+    let (at, _, end) =
+        found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: evidence.typical[NOISE].exp() })?;
     let (kernel, noise) = unpack(&at);
     Ok(Learned { kernel, noise, converged: end == End::Top, asked: end == End::Asked })
 }
@@ -163,13 +164,18 @@ impl<'a> Evidence<'a> {
         let mut gradient = vec![0.0; self.typical.len()];
         gradient[VARIANCE] = kernel.linear * inner(&slope, &self.fixed.linear);
         let distances = [&self.fixed.square, &parts.root, &parts.absolute];
-        let families = [(&mut parts.rbf, kernel.rbf), (&mut parts.laplace, kernel.laplace), (&mut parts.laplace_l1, kernel.laplace_l1)];
+        let families = [
+            (&mut parts.rbf, kernel.rbf),
+            (&mut parts.laplace, kernel.laplace),
+            (&mut parts.laplace_l1, kernel.laplace_l1),
+        ];
         for (k, ((part, family), distance)) in families.into_iter().zip(distances).enumerate() {
             for j in 0..slope.ncols() {
                 let column = part.col_as_slice_mut(j)[j..].iter_mut();
                 column.zip(&slope.col_as_slice(j)[j..]).for_each(|(p, s)| *p *= family.variance * s);
             }
-            gradient[VARIANCE + 1 + k] = (0..slope.ncols()).map(|j| part.col_as_slice(j)[j..].iter().sum::<f64>()).sum();
+            gradient[VARIANCE + 1 + k] =
+                (0..slope.ncols()).map(|j| part.col_as_slice(j)[j..].iter().sum::<f64>()).sum();
             gradient[SCALE + k] = -family.scale * inner(part, distance);
         }
         // ∂√q/∂ln r_d = r_d Δ²/(2√q) and ∂Σr|Δ|/∂ln r_d = r_d |Δ|.

@@ -97,7 +97,12 @@ impl KernelMachine {
     }
 
     /// Mean and, if wanted, variance of the function at standardised rows: N′×C each.
-    pub(crate) fn predict(&self, new: MatRef<'_, f64>, uncertain: bool, threads: Threads) -> (Mat<f64>, Option<Mat<f64>>) {
+    pub(crate) fn predict(
+        &self,
+        new: MatRef<'_, f64>,
+        uncertain: bool,
+        threads: Threads,
+    ) -> (Mat<f64>, Option<Mat<f64>>) {
         let cross = self.kernel.cross(&self.inputs, new, threads);
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
         let variance = uncertain.then(|| {
@@ -158,7 +163,13 @@ impl KernelMachine {
     }
 
     /// Joint draws of the function at standardised rows: N′×C each. Costs N′³.
-    pub(crate) fn sample(&self, new: MatRef<'_, f64>, draws: usize, rng: &mut impl Rng, threads: Threads) -> Vec<Mat<f64>> {
+    pub(crate) fn sample(
+        &self,
+        new: MatRef<'_, f64>,
+        draws: usize,
+        rng: &mut impl Rng,
+        threads: Threads,
+    ) -> Vec<Mat<f64>> {
         let (rows, tasks) = (new.nrows(), self.noise.len());
         let cross = self.kernel.cross(&self.inputs, new, threads);
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
@@ -249,7 +260,10 @@ fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> 
             tried.insert(end, score(end)?);
         }
     }
-    Ok((0..group.tasks.len()).map(|c| best(&tried, c)).map(|(offset, _, amplitude)| (level(offset), amplitude)).collect())
+    Ok((0..group.tasks.len())
+        .map(|c| best(&tried, c))
+        .map(|(offset, _, amplitude)| (level(offset), amplitude))
+        .collect())
 }
 
 /// One factor for each pattern of observed rows and level of noise.
@@ -308,7 +322,8 @@ mod tests {
                 factor.half_solve(k.as_mut());
                 factor.half_solve(z.as_mut());
                 let mean = dot(k.col_as_slice(0), z.col_as_slice(0));
-                let left = machine.kernel.diagonal(x.as_ref().subrows(row, 1))[0] - dot(k.col_as_slice(0), k.col_as_slice(0));
+                let left =
+                    machine.kernel.diagonal(x.as_ref().subrows(row, 1))[0] - dot(k.col_as_slice(0), k.col_as_slice(0));
                 assert!((y[(row, task)] - mean - residual[(row, task)]).abs() < 1e-9);
                 assert!((machine.amplitude[task] * left - variance[(row, task)]).abs() < 1e-9);
             }
@@ -331,7 +346,8 @@ mod tests {
         let problem = Problem::new(select_rows(x.as_ref(), &rows), select_rows(y.as_ref(), &rows), None);
         let repeated = KernelMachine::new(&problem, example(2), 0.1, Threads::ONE).unwrap();
         let new = Mat::from_fn(5, 2, |n, d| (n as f64 - 2.0) * 0.6 + d as f64);
-        let (a, b) = (weighted.predict(new.as_ref(), true, Threads::ONE), repeated.predict(new.as_ref(), true, Threads::ONE));
+        let (a, b) =
+            (weighted.predict(new.as_ref(), true, Threads::ONE), repeated.predict(new.as_ref(), true, Threads::ONE));
         let (va, vb) = (a.1.unwrap(), b.1.unwrap());
         for c in 0..3 {
             assert!((weighted.noise_variance(c) - repeated.noise_variance(c)).abs() < 1e-9);
@@ -366,7 +382,8 @@ mod tests {
         let (_, _, machine) = data(None);
         let m = machine.clone();
         let again =
-            KernelMachine::restore(m.kernel, m.inputs, m.root, m.observed, (m.noise, m.amplitude), m.coefficients).unwrap();
+            KernelMachine::restore(m.kernel, m.inputs, m.root, m.observed, (m.noise, m.amplitude), m.coefficients)
+                .unwrap();
         let new = Mat::from_fn(7, 2, |n, d| n as f64 * 0.3 - d as f64);
         assert!(machine.predict(new.as_ref(), true, Threads::ONE) == again.predict(new.as_ref(), true, Threads::ONE));
     }

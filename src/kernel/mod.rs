@@ -97,7 +97,8 @@ impl Kernel {
     fn gram_of(&self, parts: &Parts, fixed: &Fixed) -> Mat<f64> {
         let mut gram = fixed.linear.clone();
         for j in 0..gram.ncols() {
-            let (a, b, c) = (parts.rbf.col_as_slice(j), parts.laplace.col_as_slice(j), parts.laplace_l1.col_as_slice(j));
+            let (a, b, c) =
+                (parts.rbf.col_as_slice(j), parts.laplace.col_as_slice(j), parts.laplace_l1.col_as_slice(j));
             for (i, v) in gram.col_as_slice_mut(j).iter_mut().enumerate().skip(j) {
                 *v = self.sum(*v, a[i], b[i], c[i]);
             }

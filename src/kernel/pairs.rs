@@ -180,7 +180,15 @@ fn level() -> Level {
 }
 
 /// d₁ and d₂² of row `at` of `b` to the rows of `a` from `first` on.
-fn distances_to(a: &Mat<f64>, first: usize, b: MatRef<'_, f64>, at: usize, r: &[f64], one: &mut [f64], two: &mut [f64]) {
+fn distances_to(
+    a: &Mat<f64>,
+    first: usize,
+    b: MatRef<'_, f64>,
+    at: usize,
+    r: &[f64],
+    one: &mut [f64],
+    two: &mut [f64],
+) {
     one.fill(0.0);
     two.fill(0.0);
     let inputs: Vec<usize> = (0..a.ncols()).collect();

@@ -147,7 +147,8 @@ fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) ->
     let part = part_of_rows(problem, LEARNING_ROWS, settings.seed);
     let learned_from = part.as_ref().unwrap_or(problem);
     // Most of the way costs little with few rows.
-    let few = part_of_rows(learned_from, FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
+    let few =
+        part_of_rows(learned_from, FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
     let mut trace = Vec::new();
     let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
         trace.clear();

@@ -46,14 +46,25 @@ impl Waves {
     }
 
     /// Mean and, if wanted, variance of the function at standardised rows.
-    pub(super) fn predict(&self, rows: MatRef<'_, f64>, uncertain: bool, threads: Threads) -> (Mat<f64>, Option<Mat<f64>>) {
+    pub(super) fn predict(
+        &self,
+        rows: MatRef<'_, f64>,
+        uncertain: bool,
+        threads: Threads,
+    ) -> (Mat<f64>, Option<Mat<f64>>) {
         let design = self.basis.features_and_one(rows, &self.scales);
         let mean = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
         (mean, uncertain.then(|| self.posterior.variance(&design, threads)))
     }
 
     /// Joint draws of the function at standardised rows.
-    pub(super) fn sample(&self, rows: MatRef<'_, f64>, draws: usize, rng: &mut impl Rng, threads: Threads) -> Vec<Mat<f64>> {
+    pub(super) fn sample(
+        &self,
+        rows: MatRef<'_, f64>,
+        draws: usize,
+        rng: &mut impl Rng,
+        threads: Threads,
+    ) -> Vec<Mat<f64>> {
         let design = self.basis.features_and_one(rows, &self.scales);
         (0..draws).map(|_| multiply(design.as_ref(), self.posterior.sample(rng).as_ref(), threads)).collect()
     }

@@ -19,7 +19,9 @@ mod weights;
 
 pub use bound::Bound;
 pub use gamma::Gamma;
-pub use settings::{Bandwidth, FeatureCount, Form, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale};
+pub use settings::{
+    Bandwidth, FeatureCount, Form, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale,
+};
 pub use trace::{Iteration, Observer, Stop};
 
 pub(crate) use problem::{Group, Problem};

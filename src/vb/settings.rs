@@ -262,12 +262,8 @@ impl Settings {
 
     /// A setting that would do nothing is more likely a mistake than a wish.
     fn refuse_idle_settings(&self) -> Result<()> {
-        let used = Settings {
-            form: self.form,
-            max_iterations: self.max_iterations,
-            seed: self.seed,
-            ..Settings::DEFAULT
-        };
+        let used =
+            Settings { form: self.form, max_iterations: self.max_iterations, seed: self.seed, ..Settings::DEFAULT };
         let fields = |settings: &Settings| serde_json::to_value(settings).unwrap_or_default();
         let (given, used) = (fields(self), fields(&used));
         let idle = given.as_object().into_iter().flatten().find(|(name, value)| used.get(name) != Some(value));
@@ -275,7 +271,9 @@ impl Settings {
             None => Ok(()),
             Some((name, _)) => Err(Error::Setting {
                 name: "form",
-                problem: format!("`{name}` is a setting of drawn cosines and has no part in this form; use form cosines"),
+                problem: format!(
+                    "`{name}` is a setting of drawn cosines and has no part in this form; use form cosines"
+                ),
             }),
         }
     }

@@ -152,9 +152,8 @@ fn words(model: &Model) -> String {
 
 /// The families the kernel is the sum of.
 fn kernel_table(kernel: &Kernel) -> comfy_table::Table {
-    let row = |name: &str, family: &Family| {
-        vec![name.to_string(), significant(family.variance), significant(family.scale)]
-    };
+    let row =
+        |name: &str, family: &Family| vec![name.to_string(), significant(family.variance), significant(family.scale)];
     let rows = vec![
         vec!["straight lines".into(), significant(kernel.linear), "–".into()],
         row("smooth (RBF), all inputs alike", &kernel.rbf),

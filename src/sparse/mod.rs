@@ -1,0 +1,102 @@
+//! The sparse end: few sinusoids that reproduce the function of the kernel machine.
+//!
+//! The machine's mean f is known everywhere, so the sinusoids need not be found from noisy targets. It is read off at
+//! the training rows and at many rows like them ([`surroundings`]); then f(x) ≈ Σ_k w_k cos(ω_kᵀx + p_k) + b is fitted:
+//! frequencies are drawn from the learned spectrum, the most useful ones are picked one by one ([`pick`]), and all
+//! frequencies and phases are learned together by descent with the weights solved for ([`refine`]). Few rows would let
+//! learned frequencies agree with f there and nowhere else; at many rows they cannot (equations 28 to 30).
+
+mod pool;
+mod pursuit;
+mod refine;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use crate::error::{Error, Result};
+use crate::fourier::{Basis, Scales, Spectrum};
+use crate::kernel::Kernel;
+use crate::linalg::{Mat, MatRef, Threads};
+use pool::draw;
+use pursuit::pick;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use refine::{Teacher, refine};
+use rows::surroundings;
+
+/// Frequencies to pick from, at least; and at least this many per sinusoid wanted.
+const POOL: (usize, usize) = (256, 2);
+/// Steps of the descent in frequencies and phases.
+const STEPS: usize = 60;
+/// A sinusoid may explain this share of a target's variance per noise variance and row before it must earn more: the
+/// larger, the smoother.
+const PENALTY: f64 = 10.0;
+/// However small the noise: equal sinusoids must not make the weights ambiguous.
+const LEAST_PENALTY: f64 = 1e-8;
+
+/// What the sinusoids are to reproduce, on the standardised scale.
+pub(crate) struct Original<'a, F: Fn(MatRef<'_, f64>) -> Mat<f64>> {
+    /// N×D training inputs.
+    pub(crate) inputs: &'a Mat<f64>,
+    /// Its kernel: where frequencies are drawn from.
+    pub(crate) kernel: &'a Kernel,
+    /// Mean variance of the noise over the tasks.
+    pub(crate) noise: f64,
+    /// Its mean at any rows: N′×C.
+    pub(crate) mean: F,
+}
+
+/// f(x) = Σ_k w_k cos(ω_kᵀx + p_k) + b for standardised inputs and targets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sinusoids {
+    /// D×K frequencies ω.
+    pub(crate) frequencies: Mat<f64>,
+    /// K phases p.
+    pub(crate) phases: Vec<f64>,
+    /// K×C weights w.
+    pub(crate) weights: Mat<f64>,
+    /// C biases b.
+    pub(crate) bias: Vec<f64>,
+    /// Penalty of each sinusoid's squared weights, as the ratio α_k/τ of precisions with the rows counted as N.
+    pub(crate) ratio: Vec<f64>,
+    /// Mean squared difference to the original over the rows it was read off at, by task.
+    pub(crate) misfit: Vec<f64>,
+}
+
+impl Sinusoids {
+    /// The sinusoids as a basis, and the scales at which its directions are the frequencies: 2γr = 1.
+    pub(crate) fn basis(&self) -> (Basis, Scales) {
+        let basis = Basis {
+            spectrum: Spectrum::Rbf,
+            directions: self.frequencies.clone(),
+            offsets: self.phases.clone(),
+            amplitude: 1.0,
+            links: Vec::new(),
+        };
+        (basis, Scales::uniform(0.5, self.frequencies.nrows()))
+    }
+}
+
+/// At most `count` sinusoids (at least one) that reproduce the original; fewer if fewer do so exactly.
+pub(crate) fn distil<F: Fn(MatRef<'_, f64>) -> Mat<f64>>(
+    original: &Original<'_, F>,
+    count: usize,
+    seed: u64,
+    threads: Threads,
+) -> Result<Sinusoids> {
+    let Original { inputs, kernel, noise, mean } = original;
+    let count = count.max(1);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let rows = surroundings(inputs, &kernel.relevance, &mut rng, threads);
+    let values = mean(rows.as_ref());
+    let pool = draw(kernel, inputs, POOL.0.max(POOL.1 * count), &mut rng, threads);
+    let (frequencies, phases) = pick(&rows, &values, &pool, count, threads);
+    let penalty = (PENALTY * noise * count as f64 / inputs.nrows() as f64).max(LEAST_PENALTY);
+    let teacher = Teacher::new(rows, values, penalty, pool::typical(kernel), threads);
+    let (frequencies, phases) = refine(&teacher, frequencies, phases, STEPS);
+    let singular = Error::Singular { size: phases.len(), noise: *noise };
+    let solution = teacher.solve(&frequencies, &phases).ok_or(singular)?;
+    let ratio = solution.power.iter().map(|power| penalty * inputs.nrows() as f64 * power).collect();
+    let misfit = solution.misfit();
+    Ok(Sinusoids { frequencies, phases, weights: solution.weights, bias: solution.bias, ratio, misfit })
+}

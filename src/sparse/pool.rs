@@ -1,0 +1,126 @@
+//! Frequencies drawn from the learned spectrum: each family of the kernel gives its share.
+
+use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
+use crate::kernel::Kernel;
+use crate::linalg::{Mat, Threads, multiply};
+use rand::Rng;
+
+/// Largest standard deviation of a drawn sinusoid's angle over the training rows, in radians. The tails of the rough
+/// spectra are heavy, and faster sinusoids than this can only be told from noise where rows are dense.
+const FASTEST: f64 = 3.0;
+
+/// D×`count` frequencies; the families have shares of the draw as they have of the variance.
+pub(super) fn draw(kernel: &Kernel, x: &Mat<f64>, count: usize, rng: &mut impl Rng, threads: Threads) -> Mat<f64> {
+    let inputs = x.ncols();
+    let total = kernel.rbf.variance + kernel.laplace.variance + kernel.laplace_l1.variance;
+    // A share of 0/0 becomes none, and the last family has the rest.
+    let share = |variance: f64| (count as f64 * variance / total).round() as usize;
+    let rbf = share(kernel.rbf.variance).min(count);
+    let laplace = share(kernel.laplace.variance).min(count - rbf);
+    let scales = scales(kernel);
+    let families = [
+        (Spectrum::Rbf, rbf, &scales[0]),
+        (Spectrum::LaplaceL2, laplace, &scales[1]),
+        (Spectrum::LaplaceL1, count - rbf - laplace, &scales[2]),
+    ];
+    let mut out = Mat::zeros(inputs, count);
+    let mut first = 0;
+    for (spectrum, count, scale) in families {
+        let (offsets, directions) = (Offsets::Random, Directions::Independent);
+        let drawn = Basis::draw(&Recipe { spectrum, offsets, directions, count, links: false }, inputs, rng).directions;
+        for k in 0..count {
+            for d in 0..inputs {
+                out[(d, first + k)] = scale[d] * drawn[(d, k)];
+            }
+        }
+        first += count;
+    }
+    slow_down(&mut out, x, threads);
+    out
+}
+
+/// Shortens frequencies faster than [`FASTEST`] and silences any that is not finite.
+fn slow_down(frequencies: &mut Mat<f64>, x: &Mat<f64>, threads: Threads) {
+    let angles = multiply(x.as_ref(), frequencies.as_ref(), threads);
+    for k in 0..frequencies.ncols() {
+        let square = angles.col_as_slice(k).iter().map(|a| a * a).sum::<f64>() / x.nrows() as f64;
+        let slower = (FASTEST / square.sqrt()).min(1.0);
+        let column = frequencies.col_as_slice_mut(k);
+        column.iter_mut().for_each(|w| *w = if (*w * slower).is_finite() { *w * slower } else { 0.0 });
+    }
+}
+
+/// What a standard draw of each spectrum is multiplied by, for each input, so that it gives the family's kernel.
+fn scales(kernel: &Kernel) -> [Vec<f64>; 3] {
+    let by = |f: &dyn Fn(f64) -> f64| kernel.relevance.iter().map(|&r| f(r)).collect();
+    [
+        by(&|_| (2.0 * kernel.rbf.scale).sqrt()),
+        by(&|r| kernel.laplace.scale * r.sqrt()),
+        by(&|r| kernel.laplace_l1.scale * r),
+    ]
+}
+
+/// Typical size of a frequency for each input: the root of the families' mean square scale.
+pub(super) fn typical(kernel: &Kernel) -> Vec<f64> {
+    let variances = [kernel.rbf.variance, kernel.laplace.variance, kernel.laplace_l1.variance];
+    let total: f64 = variances.iter().sum();
+    let scales = scales(kernel);
+    (0..kernel.relevance.len())
+        .map(|d| {
+            let square = (0..3).map(|f| variances[f] * scales[f][d].powi(2)).sum::<f64>() / total;
+            if square.is_finite() { square.sqrt() } else { 1.0 }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Family;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    fn kernel() -> Kernel {
+        Kernel {
+            linear: 0.3,
+            rbf: Family { variance: 0.5, scale: 0.05 },
+            laplace: Family { variance: 0.25, scale: 0.02 },
+            laplace_l1: Family { variance: 0.25, scale: 0.02 },
+            relevance: vec![0.5, 1.5],
+        }
+    }
+
+    /// The mean of cos(ωᵀΔ) over the pool is the kernel, up to its direct links and bias.
+    #[test]
+    fn the_pool_has_the_spectrum_of_the_kernel() {
+        let x = Mat::from_fn(5, 2, |n, d| ((n * 3 + d) as f64 * 0.9).sin());
+        let (kernel, count) = (kernel(), 100_000);
+        let pool = draw(&kernel, &x, count, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
+        let alone = Kernel { linear: 0.0, ..kernel };
+        let gram = alone.gram(&x, Threads::ONE);
+        for j in 0..5 {
+            for i in j..5 {
+                let angle = |k: usize| (0..2).map(|d| pool[(d, k)] * (x[(i, d)] - x[(j, d)])).sum::<f64>();
+                let mean = (0..count).map(|k| angle(k).cos()).sum::<f64>() / count as f64;
+                // Slowing the tails down costs a little of the exactness.
+                assert!((mean + 1.0 - gram[(i, j)]).abs() < 0.01, "{mean} {}", gram[(i, j)]);
+            }
+        }
+    }
+
+    #[test]
+    fn no_frequency_is_too_fast_or_not_finite() {
+        let x = Mat::from_fn(30, 2, |n, d| ((n * 3 + d) as f64 * 0.9).sin());
+        for scale in [1e-300, 1.0, 1e300] {
+            let mut kernel = kernel();
+            (kernel.rbf.scale, kernel.laplace_l1.scale) = (scale, scale);
+            let pool = draw(&kernel, &x, 300, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
+            let angles = multiply(x.as_ref(), pool.as_ref(), Threads::ONE);
+            for k in 0..300 {
+                let square = angles.col_as_slice(k).iter().map(|a| a * a).sum::<f64>() / 30.0;
+                assert!(square.sqrt() <= FASTEST * 1.000_001);
+            }
+            assert!(typical(&kernel).iter().all(|t| t.is_finite()));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Learning frequencies and phases, the weights solved for (variable projection).
+//!
+//! With P the features cos(XΩ + p) less their column means, s_k² the mean square of column k, F the values to reproduce
+//! less theirs, and n rows, J(Ω, p) = min_W [ ‖F − PW‖² + λn Σ_k s_k²‖w_k‖² ] / 2nC. The penalty counts what a sinusoid
+//! contributes, not its weight: a slow sinusoid of large weight is as good as a line and costs no more. W is at its
+//! minimum, so ∂J/∂Φ = [ −RWᵀ + λ P diag(‖w_k‖²) ] / nC with R = F − PW, and ∂J/∂Ω = −Xᵀ(sin(XΩ + p) ∘ ∂J/∂Φ).
+
+use super::pursuit::centre_column;
+use crate::fourier::cosines;
+use crate::linalg::{Cholesky, Into, Mat, Threads, dot, map_columns, multiply, outer, product};
+use std::f64::consts::{FRAC_PI_2, PI};
+
+/// Longest step of a phase, and of a frequency in units of its typical size.
+const RATE: f64 = 0.1;
+/// Adam's memories of gradient and squared gradient.
+const MEMORY: [f64; 2] = [0.9, 0.95];
+/// Steps until the rate is full.
+const WARM: f64 = 5.0;
+/// A column of less mean square than this is constant to rounding.
+const LEAST_POWER: f64 = 1e-12;
+
+/// What is to be reproduced, and at what price.
+pub(super) struct Teacher {
+    rows: Mat<f64>,
+    /// Values less their means.
+    values: Mat<f64>,
+    means: Vec<f64>,
+    /// λ.
+    penalty: f64,
+    /// Typical size of a frequency for each input.
+    typical: Vec<f64>,
+    threads: Threads,
+}
+
+/// The best weights for given frequencies and phases.
+pub(super) struct Solution {
+    /// K×C.
+    pub(super) weights: Mat<f64>,
+    pub(super) bias: Vec<f64>,
+    /// s_k².
+    pub(super) power: Vec<f64>,
+    /// R.
+    residual: Mat<f64>,
+    /// P.
+    centred: Mat<f64>,
+    /// XΩ, without the phases.
+    angles: Mat<f64>,
+    /// J.
+    pub(super) value: f64,
+}
+
+impl Solution {
+    /// Mean of R² for each task.
+    pub(super) fn misfit(&self) -> Vec<f64> {
+        let mean = |c: usize| {
+            let column = self.residual.col_as_slice(c);
+            dot(column, column) / column.len() as f64
+        };
+        (0..self.residual.ncols()).map(mean).collect()
+    }
+}
+
+impl Teacher {
+    pub(super) fn new(rows: Mat<f64>, mut values: Mat<f64>, penalty: f64, typical: Vec<f64>, threads: Threads) -> Self {
+        let means = (0..values.ncols()).map(|c| centre_column(values.col_as_slice_mut(c))).collect();
+        Teacher { rows, values, means, penalty, typical, threads }
+    }
+
+    /// `None` if the weights are not determined to working precision.
+    pub(super) fn solve(&self, frequencies: &Mat<f64>, phases: &[f64]) -> Option<Solution> {
+        let (n, tasks) = (self.rows.nrows() as f64, self.values.ncols());
+        let angles = multiply(self.rows.as_ref(), frequencies.as_ref(), self.threads);
+        let mut centred = angles.clone();
+        let column_means = map_columns(&mut centred, self.threads, |k, column| {
+            cosines(column, 1.0, phases[k], 1.0);
+            let mean = centre_column(column);
+            (mean, (dot(column, column) / n).max(LEAST_POWER))
+        });
+        let power: Vec<f64> = column_means.iter().map(|(_, power)| *power).collect();
+        let mut gram = Mat::zeros(phases.len(), phases.len());
+        outer(gram.as_mut(), Into::Replace, centred.as_ref().transpose(), self.threads);
+        power.iter().enumerate().for_each(|(k, power)| gram[(k, k)] += self.penalty * n * power);
+        let factor = Cholesky::new(gram, self.threads)?;
+        let mut weights = multiply(centred.as_ref().transpose(), self.values.as_ref(), self.threads);
+        factor.half_solve(weights.as_mut());
+        factor.half_solve_transposed(weights.as_mut());
+        let mut residual = self.values.clone();
+        product(residual.as_mut(), Into::Add, centred.as_ref(), weights.as_ref(), -1.0, self.threads);
+        let squares = |m: &Mat<f64>, c: usize| dot(m.col_as_slice(c), m.col_as_slice(c));
+        let error: f64 = (0..tasks).map(|c| squares(&residual, c)).sum();
+        let charge: f64 = power.iter().zip(square_rows(&weights)).map(|(power, square)| power * square).sum();
+        let value = (error + self.penalty * n * charge) / (2.0 * n * tasks as f64);
+        let shift = |c: usize| column_means.iter().zip(weights.col_as_slice(c)).map(|((m, _), w)| m * w).sum::<f64>();
+        let bias = (0..tasks).map(|c| self.means[c] - shift(c)).collect();
+        value.is_finite().then_some(Solution { weights, bias, power, residual, centred, angles, value })
+    }
+
+    /// ∂J/∂Ω and ∂J/∂p.
+    pub(super) fn gradient(&self, solution: Solution, phases: &[f64]) -> (Mat<f64>, Vec<f64>) {
+        let Solution { weights, residual, centred, angles, .. } = solution;
+        let cells = (self.rows.nrows() * self.values.ncols()) as f64;
+        let squares = square_rows(&weights);
+        let mut slope = centred;
+        for (k, square) in squares.iter().enumerate() {
+            slope.col_as_slice_mut(k).iter_mut().for_each(|v| *v *= self.penalty * square);
+        }
+        product(slope.as_mut(), Into::Add, residual.as_ref(), weights.as_ref().transpose(), -1.0, self.threads);
+        let by_phase = map_columns(&mut slope, self.threads, |k, column| {
+            let mut sines = angles.col_as_slice(k).to_vec();
+            cosines(&mut sines, 1.0, phases[k] - FRAC_PI_2, -1.0 / cells);
+            column.iter_mut().zip(&sines).for_each(|(g, sine)| *g *= sine);
+            column.iter().sum::<f64>()
+        });
+        (multiply(self.rows.as_ref().transpose(), slope.as_ref(), self.threads), by_phase)
+    }
+}
+
+fn square_rows(table: &Mat<f64>) -> Vec<f64> {
+    (0..table.nrows()).map(|k| (0..table.ncols()).map(|c| table[(k, c)].powi(2)).sum()).collect()
+}
+
+/// Descends J by Adam, in phases and in frequencies over their typical size; the rate falls to nothing along half a
+/// cosine. Returns the best point seen, which is the start if nothing better came.
+pub(super) fn refine(
+    teacher: &Teacher,
+    mut frequencies: Mat<f64>,
+    mut phases: Vec<f64>,
+    steps: usize,
+) -> (Mat<f64>, Vec<f64>) {
+    let (inputs, count) = (frequencies.nrows(), phases.len());
+    let mut moments = vec![[0.0; 2]; (inputs + 1) * count];
+    let mut best: Option<(f64, Mat<f64>, Vec<f64>)> = None;
+    for step in 0..=steps {
+        let Some(solution) = teacher.solve(&frequencies, &phases) else { break };
+        if best.as_ref().is_none_or(|(value, ..)| solution.value < *value) {
+            best = Some((solution.value, frequencies.clone(), phases.clone()));
+        }
+        if step == steps {
+            break;
+        }
+        let (by_frequency, by_phase) = teacher.gradient(solution, &phases);
+        let done = step as f64;
+        let rate = RATE * ((done + 1.0) / WARM).min(1.0) * 0.5 * (1.0 + (PI * done / steps as f64).cos());
+        let unbiased = MEMORY.map(|m| 1.0 - m.powi(step as i32 + 1));
+        let update = |moment: &mut [f64; 2], gradient: f64| {
+            moment[0] += (1.0 - MEMORY[0]) * (gradient - moment[0]);
+            moment[1] += (1.0 - MEMORY[1]) * (gradient * gradient - moment[1]);
+            let size = (moment[1] / unbiased[1]).sqrt();
+            if size > f64::MIN_POSITIVE { rate * moment[0] / unbiased[0] / size } else { 0.0 }
+        };
+        for k in 0..count {
+            let moments = &mut moments[k * (inputs + 1)..];
+            for (d, &typical) in teacher.typical.iter().enumerate() {
+                frequencies[(d, k)] -= typical * update(&mut moments[d], typical * by_frequency[(d, k)]);
+            }
+            phases[k] -= update(&mut moments[inputs], by_phase[k]);
+        }
+    }
+    match best {
+        Some((_, frequencies, phases)) => (frequencies, phases),
+        None => (frequencies, phases),
+    }
+}
