@@ -4,7 +4,7 @@
 mod check;
 
 use super::posterior::Shape;
-use super::waves::Waves;
+use super::waves::{Origin, Waves};
 use super::{Function, Model, Prediction};
 use crate::data::{Encoder, Standardiser};
 use crate::error::{Error, Result};
@@ -122,6 +122,8 @@ struct StoredWaves {
     scales: Scales,
     noise: Vec<Gamma>,
     posterior: StoredPosterior,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
 }
 
 /// What a kernel machine needs: among it the training inputs, standardised.
@@ -304,6 +306,7 @@ impl From<&Waves> for StoredWaves {
                 precision: waves.posterior.precision.clone(),
                 shapes: waves.posterior.shapes.iter().map(shape).collect(),
             },
+            origin: waves.origin.clone(),
         }
     }
 }

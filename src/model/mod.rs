@@ -130,12 +130,28 @@ const FIRST_ROWS: usize = 300;
 const KERNEL_ROWS: usize = 20_000;
 
 /// A few sinusoids fitted to the function of the kernel machine.
-fn fit_sinusoids(_: &Problem, _: &Settings, _: f64, _: Observer<'_>) -> Result<Found> {
-    todo!()
+fn fit_sinusoids(problem: &Problem, settings: &Settings, per_row: f64, observer: Observer<'_>) -> Result<Found> {
+    let Machine { machine, shared_noise, trace, stop } = fit_machine(problem, settings, observer)?;
+    let count = (per_row * problem.inputs.nrows() as f64).floor().clamp(1.0, 1e6) as usize;
+    let function = Function::Waves(Waves::distilled(problem, machine, shared_noise, count, settings.seed)?);
+    Ok(Found { function, trace, stop })
+}
+
+fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
+    let Machine { machine, trace, stop, .. } = fit_machine(problem, settings, observer)?;
+    Ok(Found { function: Function::Kernel(machine), trace, stop })
+}
+
+/// A fitted kernel machine and how it came about.
+struct Machine {
+    machine: KernelMachine,
+    shared_noise: f64,
+    trace: Vec<Iteration>,
+    stop: Stop,
 }
 
 /// Learns the kernel (from a part of the rows, if they are many) and fits the machine to all rows.
-fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
+fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Machine> {
     let rows = problem.inputs.nrows();
     if rows > KERNEL_ROWS {
         return Err(Error::Setting {
@@ -174,7 +190,8 @@ fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) ->
         (false, true) => Stop::Converged,
         (false, false) => Stop::MaxIterations,
     };
-    Ok(Found { function: Function::Kernel(KernelMachine::new(problem, kernel, noise, threads)?), trace, stop })
+    let machine = KernelMachine::new(problem, kernel, noise, threads)?;
+    Ok(Machine { machine, shared_noise: noise, trace, stop })
 }
 
 /// So many rows, chosen by the seed; `None` if these are all.
@@ -280,7 +297,7 @@ impl Model {
     }
 
     /// What the model would have predicted for each training row without it, at the learned hyper-parameters:
-    /// equation 18. In cells that were not observed this is the ordinary prediction.
+    /// equation 18; for sinusoids fitted to a kernel machine, that machine's answer moved by their difference (30). In cells that were not observed this is the ordinary prediction.
     pub fn leave_one_out(&self, data: &Dataset) -> Result<Prediction> {
         if data.fingerprint() != self.fingerprint {
             return Err(Error::Setting {
@@ -295,7 +312,14 @@ impl Model {
             Function::Waves(waves) => {
                 let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
                 let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
-                waves.leave_one_out(inputs.as_ref(), &targets, &root, threads)
+                match &waves.origin {
+                    None => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
+                    Some(origin) => {
+                        let problem = Problem::new(inputs, targets, data.weights());
+                        let machine = KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?;
+                        waves.leave_one_out_beside(&machine, threads)
+                    }
+                }
             }
             Function::Kernel(machine) => machine.leave_one_out(),
         };
@@ -368,10 +392,10 @@ impl Model {
         }
     }
 
-    /// The learned kernel, if the model is a kernel machine.
+    /// The learned kernel of a kernel machine, or of the one that sinusoids were fitted to.
     pub fn kernel(&self) -> Option<&Kernel> {
         match &self.function {
-            Function::Waves(_) => None,
+            Function::Waves(waves) => waves.origin.as_ref().map(|origin| &origin.kernel),
             Function::Kernel(machine) => Some(&machine.kernel),
         }
     }

@@ -4,9 +4,12 @@ use super::posterior::Posterior;
 use super::{Found, Function};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Scales};
+use crate::kernel::{Kernel, KernelMachine};
 use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows};
+use crate::sparse::{Original, distil};
 use crate::vb::{self, Gamma, Inference, Observer, Problem, Settings};
 use rand::Rng;
+use serde::{Deserialize, Serialize};
 
 /// Cosines, their scales and the posterior of their weights, on the standardised scale.
 #[derive(Clone, Debug)]
@@ -18,6 +21,16 @@ pub(super) struct Waves {
     pub(super) posterior: Posterior,
     /// Cosines that were drawn.
     pub(super) drawn: usize,
+    /// The kernel machine whose function the cosines reproduce, if they do.
+    pub(super) origin: Option<Origin>,
+}
+
+/// What brings a kernel machine back, together with its data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Origin {
+    pub(super) kernel: Kernel,
+    /// σ² shared by the tasks.
+    pub(super) noise: f64,
 }
 
 /// Draws cosines and infers their weights.
@@ -41,8 +54,57 @@ impl Waves {
         scale_rows(&mut design, &problem.root);
         let tau = found.noise.iter().map(|t| t.mean()).collect();
         let posterior = Posterior::new(problem, design, &found.alpha, tau, Threads::current())?;
-        let waves = Waves { basis: found.basis, scales: found.scales, noise: found.noise, posterior, drawn };
+        let waves =
+            Waves { basis: found.basis, scales: found.scales, noise: found.noise, posterior, drawn, origin: None };
         Ok(Found { function: Function::Waves(waves), trace: found.trace, stop: found.stop })
+    }
+
+    /// Sinusoids that reproduce a kernel machine. Their weights are those that do; the noise of a task is what that
+    /// machine's leave-one-out residuals, moved by the difference of the two functions, leave to it (equation 30).
+    pub(super) fn distilled(
+        problem: &Problem,
+        machine: KernelMachine,
+        shared_noise: f64,
+        count: usize,
+        seed: u64,
+    ) -> Result<Waves> {
+        let threads = Threads::current();
+        let tasks = problem.tasks();
+        let original = Original {
+            inputs: &problem.inputs,
+            kernel: &machine.kernel,
+            noise: (0..tasks).map(|c| machine.noise_variance(c)).sum::<f64>() / tasks as f64,
+            mean: |rows: MatRef<'_, f64>| machine.predict(rows, false, threads).0,
+        };
+        let sinusoids = distil(&original, count, seed, threads)?;
+        let (basis, scales) = sinusoids.basis();
+        let (bias, weights) = (&sinusoids.bias, &sinusoids.weights);
+        let mean = Mat::from_fn(bias.len().min(1) + weights.nrows(), tasks, |k, c| {
+            if k < weights.nrows() { weights[(k, c)] } else { bias[c] }
+        });
+        let mut design = basis.features_and_one(problem.inputs.as_ref(), &scales);
+        let fitted = multiply(design.as_ref(), mean.as_ref(), threads);
+        let (residual, _) = machine.leave_one_out_around(&fitted, threads);
+        let noise: Vec<f64> = (0..tasks).map(|c| mean_square(problem, &machine, &residual, c)).collect();
+        let tau: Vec<f64> = noise.iter().map(|noise| 1.0 / noise).collect();
+        let typical = tau.iter().sum::<f64>() / tasks as f64;
+        let alpha: Vec<f64> = sinusoids.ratio.iter().map(|ratio| ratio * typical).collect();
+        scale_rows(&mut design, &problem.root);
+        let mut posterior = Posterior::new(problem, design, &alpha, tau, threads)?;
+        posterior.mean = mean;
+        // As certain of the noise as its rows allow.
+        let noise = noise.iter().zip(&problem.mass);
+        let noise = noise.map(|(noise, mass)| Gamma { shape: 1.0 + 0.5 * mass, rate: 0.5 * mass * noise }).collect();
+        let origin = Some(Origin { kernel: machine.kernel, noise: shared_noise });
+        Ok(Waves { basis, scales, noise, posterior, drawn: sinusoids.phases.len(), origin })
+    }
+
+    /// Leave-one-out of sinusoids that reproduce a kernel machine.
+    pub(super) fn leave_one_out_beside(&self, machine: &KernelMachine, threads: Threads) -> (Mat<f64>, Mat<f64>) {
+        let design = self.basis.features_and_one(machine.inputs.as_ref(), &self.scales);
+        let fitted = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
+        let (residual, _) = machine.leave_one_out_around(&fitted, threads);
+        (residual, self.posterior.variance(&design, threads))
     }
 
     /// Mean and, if wanted, variance of the function at standardised rows.
@@ -84,4 +146,13 @@ impl Waves {
         scale_rows(&mut residual, &factors);
         (residual, variance)
     }
+}
+
+/// Weighted mean square of the observed residuals of a task.
+fn mean_square(problem: &Problem, machine: &KernelMachine, residual: &Mat<f64>, task: usize) -> f64 {
+    let all: Vec<usize> = (0..residual.nrows()).collect();
+    let rows = machine.observed[task].as_ref().unwrap_or(&all);
+    let sum: f64 = rows.iter().map(|&n| (problem.root[n] * residual[(n, task)]).powi(2)).sum();
+    // A target hit exactly still needs a noise that can be divided by.
+    (sum / problem.mass[task]).max(1e-12)
 }

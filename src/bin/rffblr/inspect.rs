@@ -6,7 +6,7 @@ use crate::settings::spelled;
 use anyhow::{Result, bail};
 use rffblr::data::{Encoding, MissingInputs};
 use rffblr::kernel::{Family, Kernel};
-use rffblr::{Model, Sinusoid, Stop};
+use rffblr::{Form, Model, Sinusoid, Stop};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -104,12 +104,12 @@ fn words(model: &Model) -> String {
         "A model of {} from {}: the sum of {}{lines} and a constant.\n",
         count(targets.len(), "target"),
         count(inputs.len(), "input"),
-        match model.kernel() {
-            Some(_) => format!("{} kernel terms, one for each training row", model.active_features()),
-            None => count(sinusoids.len(), "cosine"),
+        match model.settings().form {
+            Form::Kernel => format!("{} kernel terms, one for each training row", model.active_features()),
+            Form::Sinusoids { .. } | Form::Cosines => count(sinusoids.len(), "cosine"),
         },
     );
-    if model.kernel().is_some() {
+    if model.settings().form == Form::Kernel {
         text += "The file holds the inputs of the training rows, standardised; sinusoids (fit --sparsity) would not.\n";
     }
     text += &format!(

@@ -116,7 +116,11 @@ impl StoredWaves {
             tau: self.noise.iter().map(|t| t.mean()).collect(),
             shapes,
         };
-        Ok(Waves { basis, scales, noise: self.noise, posterior, drawn: features.drawn })
+        if let Some(origin) = &self.origin {
+            check_kernel("origin.kernel", &origin.kernel, inputs)?;
+            all_positive("origin.noise", &[origin.noise], 1)?;
+        }
+        Ok(Waves { basis, scales, noise: self.noise, posterior, drawn: features.drawn, origin: self.origin })
     }
 }
 
@@ -127,10 +131,7 @@ impl StoredMachine {
         if self.root_weights.iter().any(|u| *u < 0.0) {
             return Err("`machine.root_weights` has a negative number".into());
         }
-        let Kernel { linear, rbf, laplace, laplace_l1, relevance: scales } = &self.kernel;
-        let families = [rbf, laplace, laplace_l1].map(|family| [family.variance, family.scale]);
-        all_positive("machine.kernel", &[[*linear, 1.0], families[0], families[1], families[2]].concat(), 8)?;
-        relevance("machine.kernel.relevance", scales, inputs)?;
+        check_kernel("machine.kernel", &self.kernel, inputs)?;
         all_positive("machine.noise", &self.noise, tasks)?;
         all_positive("machine.amplitude", &self.amplitude, tasks)?;
         if self.observed.len() != tasks {
@@ -155,4 +156,11 @@ fn relevance(what: &str, values: &[f64], inputs: usize) -> std::result::Result<(
         return Err(format!("`{what}` needs {inputs} numbers, none negative"));
     }
     Ok(())
+}
+
+fn check_kernel(what: &str, kernel: &Kernel, inputs: usize) -> std::result::Result<(), String> {
+    let Kernel { linear, rbf, laplace, laplace_l1, relevance: scales } = kernel;
+    let families = [rbf, laplace, laplace_l1].map(|family| [family.variance, family.scale]);
+    all_positive(what, &[[*linear, 1.0], families[0], families[1], families[2]].concat(), 8)?;
+    relevance(&format!("{what}.relevance"), scales, inputs)
 }
