@@ -10,7 +10,7 @@ use crate::linalg::{Mat, MatRef};
 use crate::model::{Model, fit};
 use crate::select::Plan;
 use crate::table::nearest;
-use crate::vb::Settings;
+use crate::vb::{Form, Settings};
 
 /// A way to learn from data.
 pub trait Method: Sync {
@@ -87,8 +87,18 @@ impl Predictor for Model {
 static REGISTRY: &[&dyn Method] = &[
     &RffBlr {
         name: "rffblr",
-        describe: "RFF-BLR with the default settings: the kernel view with learned relevance of the inputs",
+        describe: "RFF-BLR with the default settings: the kernel machine with learned relevance of the inputs",
         settings: Settings::DEFAULT,
+    },
+    &RffBlr {
+        name: "rffblr-sparse",
+        describe: "the same as sinusoids, at most one for every four rows",
+        settings: Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT },
+    },
+    &RffBlr {
+        name: "rffblr-cosines",
+        describe: "RFF-BLR with drawn cosines, all kept: the kernel view for many rows",
+        settings: Settings::COSINES,
     },
     &RffBlr {
         name: "rffblr-paper",

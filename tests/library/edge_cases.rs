@@ -4,12 +4,14 @@ use crate::{assert_close, normal, smooth, with_gaps};
 use proptest::prelude::*;
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
-use rffblr::{FeatureCount, Model, Noise, Pruning, Settings, TargetScale, fit};
+use rffblr::{FeatureCount, Form, Model, Noise, Pruning, Settings, TargetScale, fit};
 
-fn both() -> [Settings; 3] {
+fn presets() -> [Settings; 5] {
     let quick = |s: Settings| Settings { max_iterations: 40, ..s };
     [
         quick(Settings::DEFAULT),
+        quick(Settings { form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT }),
+        quick(Settings::COSINES),
         quick(Settings { links: true, ..Settings::PAPER }),
         quick(Settings { links: true, targets: TargetScale::Raw, ..Settings::PAPER }),
     ]
@@ -17,7 +19,7 @@ fn both() -> [Settings; 3] {
 
 /// Fits with every preset and checks that predictions are finite and deviations positive.
 fn fits(what: &str, data: &Dataset) {
-    for settings in both() {
+    for settings in presets() {
         let model = fit(data, &settings).unwrap_or_else(|e| panic!("{what}: {e}"));
         assert!(model.bound().is_finite(), "{what}: bound {}", model.bound());
         let loo = model.leave_one_out(data).unwrap();
@@ -177,7 +179,7 @@ proptest! {
         tasks in 1usize..3,
         picks in prop::collection::vec(0usize..13, 36),
         weights in prop::option::of(prop::collection::vec(prop::sample::select(vec![0.0, 1.0, 2.5, 1e-300, 1e300]), 7)),
-        which in 0usize..3,
+        which in 0usize..5,
     ) {
         let strange = [
             0.0, 1.0, -1.0, 0.5, 3.0, 1e300, -1e300, f64::MAX, f64::MIN, 5e-324, 1e-300, f64::NAN, f64::INFINITY,
@@ -187,7 +189,11 @@ proptest! {
         let finite = |v: f64| if v.is_finite() { v } else { 2.0 };
         let x = Mat::from_fn(rows, inputs, |n, d| finite(at(n * inputs + d)));
         let y = Mat::from_fn(rows, tasks, |n, c| at(20 + n * tasks + c));
-        let settings = Settings { max_iterations: 6, ..both()[which].clone() };
+        let mut settings = Settings { max_iterations: 6, ..presets()[which].clone() };
+        if settings.form == Form::Cosines {
+            // A weight of 1e300 stands for as many rows: per row there would be a million cosines.
+            settings.features = FeatureCount::Exactly(9);
+        }
         let data = Dataset::new(x, y).and_then(|data| match &weights {
             Some(weights) => data.with_weights(weights[..rows].to_vec()),
             None => Ok(data),
