@@ -1,10 +1,10 @@
-//! Numbers of an independent implementation, for tests: `golden/*.json` beside the checkout or under `$RFFBLR_DATA`.
+//! Numbers of independent implementations, for tests: `golden/*.json` beside the checkout, or under `$RFFBLR_DATA`.
 
 use crate::linalg::Mat;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// The fixture of this name, if there is one; a test without it says that it was skipped.
+/// A golden file, or `None` with a word about it where there is none.
 pub(crate) fn golden(name: &str) -> Option<Value> {
     let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let given = std::env::var_os("RFFBLR_DATA").map(PathBuf::from);

@@ -1,7 +1,9 @@
 //! The two traits of the project: a [`Method`] learns from data, and the [`Predictor`] it gives predicts. Everything
 //! that compares methods works on the [`registry`]; a new method is one entry there.
 
-use crate::baselines::{Activation, Fnn, GaussianProcess, HiVae, Learning, Ridge, TrainingMean};
+use crate::baselines::{
+    Activation, Fnn, GaussianProcess, GorElm, HiVae, Learning, Mmr, Mtfl, Ridge, SbElm, TrainingMean,
+};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
@@ -98,6 +100,10 @@ static REGISTRY: &[&dyn Method] = &[
         describe: "the same with the inputs themselves among the features, as its published numbers need",
         settings: Settings { links: true, ..Settings::PAPER },
     },
+    &Mmr,
+    &GorElm::PAPER,
+    &Mtfl,
+    &SbElm,
     &Fnn { activation: Activation::Relu },
     &Fnn { activation: Activation::Gaussian },
     &HiVae { learning: Learning::Transductive, mixture_gradient: false },

@@ -1,16 +1,57 @@
-//! Methods to compare RFF-BLR with, one file each. They are reached by name through
+//! Methods to compare RFF-BLR with, one file or folder each. They are reached by name through
 //! [`method`](crate::method).
 
 mod batches;
 mod fnn;
+mod gorelm;
 mod gp;
 mod hi_vae;
 mod mean;
+mod mmr;
+mod mtfl;
 mod ridge;
+mod sbelm;
 mod scales;
 
 pub use fnn::{Activation, Fnn};
+pub use gorelm::GorElm;
 pub use gp::GaussianProcess;
 pub use hi_vae::{HiVae, Learning};
 pub use mean::TrainingMean;
+pub use mmr::Mmr;
+pub use mtfl::Mtfl;
 pub use ridge::Ridge;
+pub use sbelm::SbElm;
+
+use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef};
+
+/// Refuses what a method that needs complete, equally weighted, not too many rows cannot use.
+fn require_complete(method: &'static str, data: &Dataset, most_rows: usize) -> Result<()> {
+    let refuse = |problem: String| Err(Error::Unsupported { method, problem });
+    let targets = data.targets();
+    if (0..targets.ncols()).any(|c| targets.col(c).iter().any(|y| y.is_nan())) {
+        return refuse("it cannot use missing target cells; leave those rows out or use rffblr".into());
+    }
+    if data.weights().is_some() {
+        return refuse("it has no row weights; leave them out or use rffblr".into());
+    }
+    if data.rows() > most_rows {
+        return refuse(format!("{} rows are too many for it; it takes up to {most_rows}", data.rows()));
+    }
+    Ok(())
+}
+
+/// Refuses inputs that are not finite or not those a model was fitted to.
+fn check_question(inputs: MatRef<'_, f64>, names: &[String]) -> Result<()> {
+    expect_count("the input table", "columns", inputs.ncols(), names.len())?;
+    check_inputs(inputs, names)
+}
+
+/// Standardised predictions to the scale of the targets.
+fn original_scale(predictions: &mut Mat<f64>, scale: &Standardiser) {
+    for (c, (mean, scale)) in scale.mean.iter().zip(&scale.scale).enumerate() {
+        predictions.col_as_slice_mut(c).iter_mut().for_each(|v| *v = mean + scale * *v);
+    }
+}

@@ -6,6 +6,7 @@ mod dataset;
 mod encode;
 mod encode_error;
 mod folds;
+mod nested;
 mod roles;
 mod standardise;
 
@@ -15,5 +16,6 @@ pub(crate) use dataset::{check_inputs, expect_count};
 pub use encode::{Encoder, Encoding, MOST_LEVELS, MissingInputs, RawInput};
 pub use encode_error::EncodeError;
 pub use folds::Folds;
+pub use nested::NestedFolds;
 pub use roles::{RoleChoice, Roles, split_names};
 pub use standardise::Standardiser;

@@ -28,6 +28,24 @@ impl Standardiser {
         Standardiser { mean, scale }
     }
 
+    /// The same with the middle and half the length of each column's range in place of mean and deviation: the rows
+    /// given come to lie in [−1, 1]. A constant column becomes zero.
+    pub(crate) fn of_range(table: MatRef<'_, f64>, weights: Option<&[f64]>) -> Self {
+        let counts = |&row: &usize| weights.is_none_or(|w| w[row] > 0.0);
+        let range = |column: usize| {
+            let cells = (0..table.nrows()).filter(counts).map(|row| table[(row, column)]).filter(|v| !v.is_nan());
+            let (low, high) = cells.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+            // Halves first: the difference of two finite numbers may not be finite.
+            let half = high / 2.0 - low / 2.0;
+            match half.is_finite() && half > f64::MIN_POSITIVE * 1e20 && half > low.abs().max(high.abs()) * 1e-15 {
+                true => (low / 2.0 + high / 2.0, half),
+                false => (if low.is_finite() { low } else { 0.0 }, 1.0),
+            }
+        };
+        let (mean, scale) = (0..table.ncols()).map(range).unzip();
+        Standardiser { mean, scale }
+    }
+
     /// Leaves every column as it is.
     pub fn identity(columns: usize) -> Self {
         Standardiser { mean: vec![0.0; columns], scale: vec![1.0; columns] }
@@ -124,6 +142,26 @@ mod tests {
                 assert!(z[(row, 0)].abs() < 10.0, "{values:?} gives {}", z[(row, 0)]);
             }
         }
+    }
+
+    #[test]
+    fn ranges_by_hand() {
+        let table = Mat::from_fn(4, 5, |n, c| match c {
+            0 => [3.0, -1.0, 1.0, 900.0][n],
+            1 => [f64::MAX, f64::MIN, 0.0, 0.0][n],
+            2 => 0.1,
+            3 => [f64::NAN, 2.0, 4.0, 0.0][n],
+            _ => [f64::NAN, f64::NAN, f64::NAN, 1.0][n],
+        });
+        let s = Standardiser::of_range(table.as_ref(), Some(&[1.0, 1.0, 2.0, 0.0]));
+        assert_eq!(s.mean, [1.0, 0.0, 0.1, 3.0, 0.0]);
+        assert_eq!(s.scale, [2.0, f64::MAX, 1.0, 1.0, 1.0]);
+        let names: Vec<String> = (0..5).map(|c| c.to_string()).collect();
+        let z = s.apply(table.as_ref(), &names).unwrap();
+        assert_eq!(
+            [z[(0, 0)], z[(1, 0)], z[(2, 0)], z[(0, 1)], z[(1, 1)], z[(1, 2)]],
+            [1.0, -1.0, 0.0, 1.0, -1.0, 0.0]
+        );
     }
 
     #[test]

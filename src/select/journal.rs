@@ -82,6 +82,11 @@ impl Journal {
     /// Opens a journal, or begins one where there is no file. A file that is something else is refused.
     pub fn open(path: &Path) -> Result<Journal> {
         let io = |source| Error::Io { path: path.to_owned(), source };
+        // Reading a terminal or a pipe would wait for ever.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            let problem = "it is not a plain file; name one for the journal";
+            return Err(Error::Journal { path: path.to_owned(), problem });
+        }
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(io)?;

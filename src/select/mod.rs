@@ -2,7 +2,8 @@
 //!
 //! A method lists the points of its grid and fits all of them to one inner training set at a time, so that it can share
 //! whatever the points have in common (one eigendecomposition, one path of warm starts). Everything else is here: the
-//! inner folds, the score (mean over tasks of R² on the held-out rows, then mean over inner folds), the choice, and a
+//! inner folds, the score (mean over tasks of R² on the held-out rows, each counted once unless
+//! its weight is zero, then mean over inner folds), the choice, and a
 //! [`Journal`] that lets an interrupted selection go on where it stopped.
 
 mod journal;
@@ -89,6 +90,9 @@ pub struct Choice {
     pub scores: Vec<f64>,
 }
 
+/// Takes the predictions of one point of the grid for the held-out rows.
+pub type Report<'a> = &'a mut (dyn FnMut(usize, Mat<f64>) + 'a);
+
 /// Scores every point of a grid on the inner folds and returns the best; of equals the first, so that a method lists
 /// its simpler points first.
 ///
@@ -103,7 +107,7 @@ pub fn choose(
     points: usize,
     data: &Dataset,
     plan: &Plan<'_>,
-    scan: impl Fn(&Dataset, MatRef<'_, f64>, &mut dyn FnMut(usize, Mat<f64>)) -> Result<()> + Sync,
+    scan: impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()> + Sync,
 ) -> Result<Choice> {
     if points == 0 {
         return Err(Error::Setting { name: "grid", problem: format!("{method} has no point to try") });
@@ -194,10 +198,14 @@ fn score_fold(
     points: usize,
     data: &Dataset,
     held_out: &[usize],
-    scan: &impl Fn(&Dataset, MatRef<'_, f64>, &mut dyn FnMut(usize, Mat<f64>)) -> Result<()>,
+    scan: &impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()>,
 ) -> Result<Option<Vec<f64>>> {
     let rows: Vec<usize> = (0..data.rows()).filter(|row| held_out.binary_search(row).is_err()).collect();
-    let truth = select_rows(data.targets(), held_out);
+    let mut truth = select_rows(data.targets(), held_out);
+    // A row of weight zero says nothing, here too.
+    for (row, _) in held_out.iter().enumerate().filter(|&(_, &row)| data.weights().is_some_and(|w| w[row] == 0.0)) {
+        truth.row_mut(row).iter_mut().for_each(|cell| *cell = f64::NAN);
+    }
     let observed = (0..truth.ncols()).any(|task| truth.col_as_slice(task).iter().any(|y| !y.is_nan()));
     let train = match data.select(&rows) {
         // A target may be observed in the held-out rows alone, or all weight lie there.

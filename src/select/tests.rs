@@ -14,7 +14,7 @@ fn data(rows: usize) -> Dataset {
 fn scan_factors(
     factors: &[f64],
     calls: &AtomicUsize,
-) -> impl Fn(&Dataset, MatRef<'_, f64>, &mut dyn FnMut(usize, Mat<f64>)) -> Result<()> + Sync {
+) -> impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()> + Sync {
     move |_, inputs, report| {
         calls.fetch_add(1, Ordering::Relaxed);
         for (point, factor) in factors.iter().enumerate() {
@@ -60,7 +60,7 @@ fn the_best_point_wins_with_the_score_of_its_definition() {
 fn each_fold_trains_on_the_rows_it_does_not_hold_out() {
     let data = data(40);
     let seen = Mutex::new(Vec::new());
-    let scan = |train: &Dataset, inputs: MatRef<'_, f64>, _: &mut dyn FnMut(usize, Mat<f64>)| {
+    let scan = |train: &Dataset, inputs: MatRef<'_, f64>, _: Report<'_>| {
         let numbers = |table: MatRef<'_, f64>| (0..table.nrows()).map(|n| table[(n, 0)]).collect::<Vec<f64>>();
         seen.lock().unwrap().push((numbers(train.inputs()), numbers(inputs)));
         Ok(())
@@ -102,7 +102,7 @@ fn threads_change_nothing() {
 fn folds_really_run_at_the_same_time() {
     // Each of two folds waits for the other, which would never end on one thread.
     let barrier = std::sync::Barrier::new(2);
-    let scan = |_: &Dataset, inputs: MatRef<'_, f64>, report: &mut dyn FnMut(usize, Mat<f64>)| {
+    let scan = |_: &Dataset, inputs: MatRef<'_, f64>, report: Report<'_>| {
         barrier.wait();
         (0..2).for_each(|point| report(point, inputs.to_owned()));
         Ok(())
@@ -130,7 +130,7 @@ fn folds_that_cannot_be_learned_from_or_scored_are_left_out() {
     // The second target is known in row 0 alone, the first everywhere but in rows 4 and 5.
     let y = Mat::from_fn(8, 2, |n, c| if (c == 1 && n > 0) || n == 4 || n == 5 { f64::NAN } else { n as f64 });
     let data = Dataset::new(Mat::from_fn(8, 1, |n, _| n as f64), y).unwrap();
-    let scan = |train: &Dataset, inputs: MatRef<'_, f64>, report: &mut dyn FnMut(usize, Mat<f64>)| {
+    let scan = |train: &Dataset, inputs: MatRef<'_, f64>, report: Report<'_>| {
         assert!(train.rows() == 6 && inputs[(0, 0)] == 6.0, "only the last fold is of use");
         (0..2).for_each(|point| report(point, Mat::from_fn(2, 2, |n, _| inputs[(n, 0)] * (0.5 + point as f64))));
         Ok(())
@@ -145,18 +145,29 @@ fn folds_that_cannot_be_learned_from_or_scored_are_left_out() {
 }
 
 #[test]
+fn rows_of_weight_zero_are_not_scored() {
+    let weights = |n: usize| if n % 5 == 2 { 0.0 } else { 2.0 };
+    let weighted = |outlier: f64| {
+        let known = data(30);
+        let y = Mat::from_fn(30, 1, |n, _| if n % 5 == 2 { outlier } else { known.targets()[(n, 0)] });
+        let data = Dataset::new(known.inputs().to_owned(), y).unwrap();
+        run(&data.with_weights((0..30).map(weights).collect()).unwrap(), &Plan::seeded(0)).0
+    };
+    assert_eq!(weighted(1e9), weighted(-3.0));
+}
+
+#[test]
 fn errors_and_wrong_folds_are_passed_on() {
     let data = data(12);
-    let scan = |train: &Dataset, _: MatRef<'_, f64>, _: &mut dyn FnMut(usize, Mat<f64>)| {
-        Err(Error::Singular { size: train.rows(), noise: 1.0 })
-    };
+    let scan =
+        |train: &Dataset, _: MatRef<'_, f64>, _: Report<'_>| Err(Error::Singular { size: train.rows(), noise: 1.0 });
     assert!(matches!(choose("bad", 2, &data, &Plan::seeded(0), scan), Err(Error::Singular { size: 10, .. })));
     for (folds, says) in [(vec![vec![12]], "row 12"), (vec![vec![1], vec![1]], "twice"), (vec![], "no folds")] {
         let plan = Plan { inner: Some(&folds), ..Plan::seeded(0) };
         let error = choose("bad", 2, &data, &plan, scan).unwrap_err().to_string();
         assert!(error.contains("inner folds") && error.contains(says), "{error}");
     }
-    let wrong_shape = |_: &Dataset, _: MatRef<'_, f64>, report: &mut dyn FnMut(usize, Mat<f64>)| {
+    let wrong_shape = |_: &Dataset, _: MatRef<'_, f64>, report: Report<'_>| {
         report(0, Mat::zeros(1, 7));
         Ok(())
     };
@@ -279,6 +290,6 @@ fn a_file_that_is_no_journal_is_left_alone() {
     let error = Journal::open(&path).unwrap_err().to_string();
     assert!(error.contains("t.csv") && error.contains("not a journal"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "x,y\n1,2\n");
-    assert!(Journal::open(folder.path()).unwrap_err().to_string().contains("directory"));
+    assert!(Journal::open(folder.path()).unwrap_err().to_string().contains("not a plain file"));
     assert!(Journal::open(&folder.path().join("no/such/place")).is_err());
 }

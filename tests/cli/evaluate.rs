@@ -3,19 +3,30 @@
 use crate::common::{Folder, cohort};
 use serde_json::Value;
 
-const KEYS: [&str; 8] =
-    ["task_r2", "pooled_r2", "arrmse", "nlpd", "crps", "coverage90", "fit_seconds", "active_features"];
+const KEYS: [&str; 9] = [
+    "task_r2",
+    "pooled_r2",
+    "arrmse",
+    "nlpd",
+    "crps",
+    "coverage90",
+    "fit_seconds",
+    "predict_seconds",
+    "active_features",
+];
 
-fn json(folder: &Folder, arguments: &[&str]) -> Value {
+pub fn json(folder: &Folder, arguments: &[&str]) -> Value {
     serde_json::from_str(&folder.done(&[arguments, &["--json"]].concat()).out).unwrap()
 }
 
 /// The same without what the clock says.
-fn without_seconds(mut value: Value) -> Value {
+pub fn without_seconds(mut value: Value) -> Value {
     for method in value["methods"].as_object_mut().unwrap().values_mut() {
-        method.as_object_mut().unwrap().remove("fit_seconds");
-        for fold in method["folds"].as_array_mut().unwrap() {
-            fold.as_object_mut().unwrap().remove("fit_seconds");
+        for key in ["fit_seconds", "predict_seconds"] {
+            method.as_object_mut().unwrap().remove(key).unwrap();
+            for fold in method["folds"].as_array_mut().unwrap() {
+                fold.as_object_mut().unwrap().remove(key).unwrap();
+            }
         }
     }
     value

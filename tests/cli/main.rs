@@ -9,6 +9,7 @@ mod fit;
 mod inspect;
 mod predict;
 mod safety;
+mod selection;
 #[allow(dead_code, reason = "the tests of the library use more of it")]
 #[path = "../fetch/server.rs"]
 mod server;

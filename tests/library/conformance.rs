@@ -1,14 +1,16 @@
 //! What every method of the registry must do, whatever it is.
 
-use crate::{normal, smooth, with_gaps};
+use crate::{assert_tables, normal, smooth, with_gaps};
+use rffblr::Result;
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
-use rffblr::method::{Forecast, Method, by_name, registry};
-use rffblr::select::{Grid, Plan};
+use rffblr::method::{Forecast, Method, Predictor, by_name, registry};
+use rffblr::select::{Grid, Plan, deal};
 
-/// The coarse grid: the suite is about what a method does, not about what it chooses.
-fn quick(seed: u64) -> Plan<'static> {
-    Plan { grid: Grid::Coarse, ..Plan::seeded(seed) }
+/// Fits quickly, with the coarse grid and few inner folds: the suite is about what a method does, not what it chooses.
+fn fit(method: &dyn Method, data: &Dataset, seed: u64) -> Result<Box<dyn Predictor>> {
+    let inner = if data.rows() < 6 { None } else { Some(deal(data.rows(), 3, seed)?) };
+    method.fit(data, &Plan { grid: Grid::Coarse, inner: inner.as_deref(), ..Plan::seeded(seed) })
 }
 
 /// Runs the check for each method; a failure names it.
@@ -64,11 +66,17 @@ fn an_unknown_name_suggests_a_near_one() {
 fn forecasts_have_the_shape_of_the_question() {
     let data = smooth(40, 3, 2, 50);
     each(|name, method| {
-        let fitted = method.fit(&data, &quick(0)).unwrap();
+        let fitted = fit(method, &data, 0).unwrap();
         for rows in [0, 1, 17] {
             assert_sound(name, &fitted.predict(normal(rows, 3, 51).as_ref()).unwrap(), rows, 2);
         }
-        assert!(fitted.active_features().is_none_or(|count| count < 1000), "{name}");
+        assert!(fitted.active_features().is_none_or(|count| count <= 1000), "{name}");
+        // Each hyper-parameter that was chosen has a name and a value of its own.
+        let mut names: Vec<_> = fitted.chosen().into_iter().map(|(parameter, _)| parameter).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), fitted.chosen().len(), "{name}");
+        assert!(fitted.chosen().iter().all(|(parameter, value)| !parameter.is_empty() && !value.is_empty()), "{name}");
     });
 }
 
@@ -78,7 +86,7 @@ fn the_seed_decides_and_threads_do_not() {
     let questions = normal(20, 4, 53);
     let run = |method: &dyn Method, threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| bits(&method.fit(&data, &quick(7)).unwrap().predict(questions.as_ref()).unwrap()))
+        pool.install(|| bits(&fit(method, &data, 7).unwrap().predict(questions.as_ref()).unwrap()))
     };
     each(|name, method| {
         let one = run(method, 1);
@@ -90,9 +98,31 @@ fn the_seed_decides_and_threads_do_not() {
 #[test]
 fn missing_targets_are_used_or_refused() {
     let data = with_gaps(&smooth(50, 3, 2, 54), 5);
-    each(|name, method| match method.fit(&data, &quick(0)) {
+    each(|name, method| match fit(method, &data, 0) {
         Ok(fitted) => assert_sound(name, &fitted.predict(data.inputs()).unwrap(), 50, 2),
         Err(error) => assert!(error.to_string().contains("missing"), "{name}: {error}"),
+    });
+}
+
+#[test]
+fn row_weights_are_used_or_refused() {
+    // Two sets that differ in targets of weight zero: a method that did not look at the weights would tell them apart.
+    let weighted = |outlier: f64| {
+        let plain = smooth(40, 3, 2, 66);
+        let y = Mat::from_fn(40, 2, |n, c| if n % 7 == 3 { outlier } else { plain.targets()[(n, c)] });
+        let weights = (0..40).map(|n| if n % 7 == 3 { 0.0 } else { 1.0 + (n % 2) as f64 }).collect();
+        Dataset::new(plain.inputs().to_owned(), y).unwrap().with_weights(weights).unwrap()
+    };
+    let (one, other) = (weighted(50.0), weighted(-3.0));
+    let questions = normal(10, 3, 67);
+    each(|name, method| match fit(method, &one, 0) {
+        Err(error) => assert!(error.to_string().contains("weights"), "{name}: {error}"),
+        Ok(fitted) => {
+            let forecast = fitted.predict(questions.as_ref()).unwrap();
+            assert_sound(name, &forecast, 10, 2);
+            let same = fit(method, &other, 0).unwrap().predict(questions.as_ref()).unwrap();
+            assert_tables(name, &forecast.mean, &same.mean, 1e-6);
+        }
     });
 }
 
@@ -102,7 +132,7 @@ fn a_constant_target_is_predicted() {
     let y = Mat::from_fn(30, 2, |n, c| if c == 0 { 5.0 } else { x[(n, 0)].sin() });
     let data = Dataset::new(x, y).unwrap();
     each(|name, method| {
-        let forecast = method.fit(&data, &quick(0)).unwrap().predict(data.inputs()).unwrap();
+        let forecast = fit(method, &data, 0).unwrap().predict(data.inputs()).unwrap();
         assert_sound(name, &forecast, 30, 2);
         for value in forecast.mean.col_as_slice(0) {
             assert!((value - 5.0).abs() < 1e-6, "{name}: {value}");
@@ -113,7 +143,7 @@ fn a_constant_target_is_predicted() {
 #[test]
 fn one_row_is_enough_or_refused() {
     let data = Dataset::new(normal(1, 2, 56), normal(1, 2, 57)).unwrap();
-    each(|name, method| match method.fit(&data, &quick(0)) {
+    each(|name, method| match fit(method, &data, 0) {
         Ok(fitted) => assert_sound(name, &fitted.predict(normal(3, 2, 58).as_ref()).unwrap(), 3, 2),
         Err(error) => assert!(error.to_string().contains("rows"), "{name}: {error}"),
     });
@@ -123,7 +153,7 @@ fn one_row_is_enough_or_refused() {
 fn wrong_inputs_are_refused_by_place() {
     let data = smooth(20, 3, 2, 59);
     each(|name, method| {
-        let fitted = method.fit(&data, &quick(0)).unwrap();
+        let fitted = fit(method, &data, 0).unwrap();
         let mut x = normal(5, 3, 60);
         x[(3, 1)] = f64::NAN;
         let error = fitted.predict(x.as_ref()).unwrap_err().to_string();
@@ -137,11 +167,12 @@ fn wrong_inputs_are_refused_by_place() {
 fn every_method_beats_or_equals_the_mean_on_an_easy_problem() {
     let (train, test) = (smooth(120, 2, 1, 61), smooth(120, 2, 1, 63));
     each(|name, method| {
-        let forecast = method.fit(&train, &quick(0)).unwrap().predict(test.inputs()).unwrap();
+        let forecast = fit(method, &train, 0).unwrap().predict(test.inputs()).unwrap();
         let r2 = rffblr::metrics::task_r2(test.targets(), forecast.mean.as_ref()).unwrap().overall;
         // Noise of 0.2 on a signal of variance one half or more leaves R² of 0.9 to reach; a line gets part of the way.
         let least = match name {
             "mean" => -0.1,
+            // HI-VAE is a mixture of linear models.
             "ridge" | "hi-vae" | "hi-vae-inductive" => 0.3,
             _ => 0.8,
         };
@@ -153,7 +184,7 @@ fn every_method_beats_or_equals_the_mean_on_an_easy_problem() {
 fn the_mean_is_the_mean_by_hand() {
     let y = Mat::from_fn(4, 2, |n, c| if c == 1 { 7.0 } else { [1.0, f64::NAN, 3.0, 99.0][n] });
     let data = Dataset::new(normal(4, 2, 64), y).unwrap().with_weights(vec![1.0, 1.0, 3.0, 0.0]).unwrap();
-    let forecast = by_name("mean").unwrap().fit(&data, &quick(0)).unwrap().predict(normal(2, 2, 65).as_ref()).unwrap();
+    let forecast = fit(by_name("mean").unwrap(), &data, 0).unwrap().predict(normal(2, 2, 65).as_ref()).unwrap();
     let std = forecast.std.unwrap();
     for n in 0..2 {
         // (1 + 3·3)/4, and √((1.5² + 3·0.5²)/4).

@@ -1,25 +1,29 @@
 //! `rffblr evaluate`: cross-validation of one or several methods.
 
 mod report;
+mod selection;
+mod watch;
 
 use crate::output;
 use crate::training::{TableArguments, Training};
 use anyhow::{Context, Result, bail};
-use indicatif::ProgressBar;
 use rffblr::data::{Encoder, Folds};
 use rffblr::evaluate::{FoldResult, Split, evaluate};
 use rffblr::method::{Method, by_name};
-use rffblr::select::Plan;
+use rffblr::select::{Plan, Progress};
+use selection::{Selection, SelectionArguments};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use watch::Watch;
 
 #[derive(clap::Args)]
 #[command(before_long_help = "\
 Examples:
   rffblr evaluate cohort.csv --targets glucose,pressure --ignore id
   rffblr evaluate cohort.csv --targets last:3 --folds 5 --methods rffblr,rffblr-paper,mean
-  rffblr evaluate jura --fold-file folds.json --json > scores.json")]
+  rffblr evaluate jura --fold-file folds.json --json > scores.json
+  rffblr evaluate jura --methods rffblr,mmr,fnn --grid coarse --journal jura.journal")]
 #[command(after_long_help = after_help())]
 pub struct Arguments {
     #[command(flatten)]
@@ -36,6 +40,8 @@ pub struct Arguments {
     /// Seed of the folds and of every fit
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    selection: SelectionArguments,
     /// Print JSON with the scores of every fold and task
     #[arg(long)]
     json: bool,
@@ -65,13 +71,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.quiet {
         tell(&training, &folds)?;
     }
-    let results = cross_validate(&training, &folds, &methods, arguments)?;
+    let selection = arguments.selection.open(arguments.fold_file.as_deref(), &folds, arguments.quiet)?;
+    let results = cross_validate(&training, &folds, &methods, &selection, arguments)?;
     if !arguments.quiet && results.iter().flatten().any(|fold| !fold.is_scored()) {
         output::note("folds whose test rows have no observed target are left out of the means");
     }
     let targets = &training.roles.targets;
     output::print(&if arguments.json {
-        let about = report::About { training: &training, data: &arguments.table.data, seed: arguments.seed };
+        let (data, seed) = (&arguments.table.data, arguments.seed);
+        let about = report::About { training: &training, data, seed, selection: &selection };
         format!("{:#}\n", report::json(&about, &methods, &results))
     } else {
         report::tables(targets, &methods, &results)
@@ -107,19 +115,34 @@ fn cross_validate(
     training: &Training,
     folds: &Folds,
     methods: &[&dyn Method],
+    selection: &Selection,
     arguments: &Arguments,
 ) -> Result<Vec<Vec<FoldResult>>> {
     let jobs = folds.count() * methods.len();
-    let bar = if arguments.quiet { ProgressBar::hidden() } else { bar(jobs) };
-    let results = in_parallel(jobs, |job| {
-        let (fold, method) = (job / methods.len(), methods[job % methods.len()]);
-        let result = split(training, folds, fold)
-            .and_then(|split| Ok(evaluate(method, &split, &Plan::seeded(arguments.seed))?))
-            .with_context(|| format!("fold {}, method {}", fold + 1, method.name()));
-        bar.inc(1);
-        result
+    let workers = rayon::current_num_threads().min(jobs);
+    let names = methods.iter().map(|method| method.name()).collect();
+    let watch = Watch::new(names, folds.count(), workers, arguments.quiet);
+    let results = in_parallel(workers, jobs, |job| {
+        let (fold, number) = (job / methods.len(), job % methods.len());
+        let method = methods[number];
+        let selecting = Mutex::new(0.0);
+        let progress = |progress: Progress| {
+            *selecting.lock().unwrap_or_else(PoisonError::into_inner) += progress.seconds.unwrap_or(0.0);
+            watch.inner_fold(number, progress);
+        };
+        let fit = || -> Result<FoldResult> {
+            let (split, rows) = split(training, folds, fold)?;
+            let inner = selection.inner_folds(fold, &rows, arguments.seed)?;
+            let (seed, grid, inner) = (arguments.seed, selection.grid, inner.as_deref());
+            let plan = Plan { seed, grid, inner, journal: selection.journal.as_ref(), progress: Some(&progress) };
+            Ok(evaluate(method, &split, &plan)?)
+        };
+        let result = fit().with_context(|| format!("fold {}, method {}", fold + 1, method.name()))?;
+        let seconds = result.fit_seconds + result.predict_seconds;
+        watch.fit(number, (seconds - *selecting.lock().unwrap_or_else(PoisonError::into_inner)).max(0.0));
+        Ok(result)
     });
-    bar.finish_and_clear();
+    watch.finish();
     let mut by_method: Vec<Vec<FoldResult>> = methods.iter().map(|_| Vec::new()).collect();
     for (job, result) in results?.into_iter().enumerate() {
         by_method[job % methods.len()].push(result);
@@ -127,29 +150,23 @@ fn cross_validate(
     Ok(by_method)
 }
 
-fn bar(fits: usize) -> ProgressBar {
-    let bar = output::progress(fits as u64, "{bar:30} {pos} of {len} fits  {elapsed}, about {eta} left");
-    bar.enable_steady_tick(std::time::Duration::from_millis(200));
-    bar
-}
-
-/// Encodes one fold: everything about the columns is learned from its training rows alone.
-fn split(training: &Training, folds: &Folds, fold: usize) -> Result<Split> {
+/// Encodes one fold: everything about the columns is learned from its training rows alone. Also gives those rows.
+fn split(training: &Training, folds: &Folds, fold: usize) -> Result<(Split, Vec<usize>)> {
     let test = &folds.test()[fold];
-    let train: Vec<usize> =
+    let rows: Vec<usize> =
         folds.train(test).into_iter().filter(|row| training.rows.binary_search(row).is_ok()).collect();
-    if train.is_empty() {
+    if rows.is_empty() {
         bail!("no training row has a target value; use fewer or other folds");
     }
-    let (encoder, _) = Encoder::learn(&training.table, &train, &training.roles, training.missing)?;
-    let (train, _) = encoder.dataset(&training.table, &train)?;
+    let (encoder, _) = Encoder::learn(&training.table, &rows, &training.roles, training.missing)?;
+    let (train, _) = encoder.dataset(&training.table, &rows)?;
     let (test_inputs, test_targets) = encoder.test_rows(&training.table, test)?;
-    Ok(Split { train, test_inputs, test_targets })
+    Ok((Split { train, test_inputs, test_targets }, rows))
 }
 
-/// Runs jobs 0, 1, … on as many workers as there are threads and gives the results in order, or the error of the first
+/// Runs jobs 0, 1, … on so many workers and gives the results in order, or the error of the first
 /// job that failed. Each worker is a pool of one thread, so that no job takes time from another.
-fn in_parallel<T: Send>(jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+fn in_parallel<T: Send>(workers: usize, jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
     let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::new());
     let work = || {
@@ -160,10 +177,10 @@ fn in_parallel<T: Send>(jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) ->
             }
             let result = job(index);
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
-            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };
-    let pools: Vec<rayon::ThreadPool> = (0..rayon::current_num_threads().min(jobs))
+    let pools: Vec<rayon::ThreadPool> = (0..workers)
         .map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build())
         .collect::<Result<_, _>>()
         .context("cannot start threads")?;
@@ -172,7 +189,7 @@ fn in_parallel<T: Send>(jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) ->
             scope.spawn(|| pool.install(work));
         }
     });
-    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
 }

@@ -1,5 +1,6 @@
 //! The scores of a cross-validation as tables and as JSON.
 
+use super::selection::Selection;
 use crate::output;
 use crate::training::Training;
 use rffblr::evaluate::{FoldResult, Summary};
@@ -11,7 +12,7 @@ use std::path::Path;
 /// A number of each fold: its key in JSON, its label in the table (if it stands there), and where it is found.
 type Quantity = (&'static str, Option<&'static str>, fn(&FoldResult) -> Option<f64>);
 
-const QUANTITIES: [Quantity; 10] = [
+const QUANTITIES: [Quantity; 11] = [
     ("task_r2", Some("task R²"), |fold| Some(fold.scores.task_r2)),
     ("pooled_r2", Some("pooled R²"), |fold| Some(fold.scores.pooled_r2)),
     ("arrmse", Some("aRRMSE"), |fold| Some(fold.scores.arrmse)),
@@ -21,6 +22,7 @@ const QUANTITIES: [Quantity; 10] = [
     ("crps", Some("CRPS"), |fold| fold.scores.crps),
     ("coverage90", Some("90 % coverage"), |fold| fold.scores.coverage),
     ("fit_seconds", Some("fit seconds"), |fold| Some(fold.fit_seconds)),
+    ("predict_seconds", Some("predict seconds"), |fold| Some(fold.predict_seconds)),
     ("active_features", Some("active features"), |fold| fold.active_features.map(|count| count as f64)),
 ];
 
@@ -71,8 +73,44 @@ pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldRe
             text += &format!("{}\n\n", output::table(header(title.to_owned()), rows));
         }
     }
+    text += &chosen_table(methods, results).map_or(String::new(), |table| format!("{table}\n"));
     text.truncate(text.trim_end().len());
     text + "\n"
+}
+
+/// How often each value of a hyper-parameter was chosen; `None` if no method chooses.
+fn chosen_table(methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Option<comfy_table::Table> {
+    let mut rows = Vec::new();
+    for (method, folds) in methods.iter().zip(results) {
+        let parameters = folds.first().map(|fold| fold.chosen.as_slice()).unwrap_or_default();
+        for (parameter, _) in parameters {
+            let values = folds.iter().flat_map(|fold| &fold.chosen).filter(|(name, _)| name == parameter);
+            let counts = counts(values.map(|(_, value)| value.as_str()));
+            rows.push(vec![method.name().to_owned(), (*parameter).to_owned(), counts]);
+        }
+    }
+    let header = ["chosen by", "parameter", "value × folds"];
+    (!rows.is_empty()).then(|| output::table(header, rows))
+}
+
+/// Values with their number, the most frequent first; of many the first few.
+fn counts<'a>(values: impl Iterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 4;
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for value in values {
+        match counts.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((value, 1)),
+        }
+    }
+    // Stable: of equals the one of the earlier fold comes first.
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut shown: Vec<String> = counts.iter().take(SHOWN).map(|(value, count)| format!("{value} × {count}")).collect();
+    let others: usize = counts.iter().skip(SHOWN).map(|(_, count)| count).sum();
+    if others > 0 {
+        shown.push(format!("others × {others}"));
+    }
+    shown.join(", ")
 }
 
 fn mean_and_sd(summary: Option<Summary>) -> String {
@@ -94,6 +132,7 @@ pub struct About<'a> {
     pub training: &'a Training,
     pub data: &'a Path,
     pub seed: u64,
+    pub selection: &'a Selection,
 }
 
 /// Everything, for programs. NaN and infinity, which JSON lacks, are null.
@@ -110,6 +149,8 @@ pub fn json(about: &About<'_>, methods: &[&dyn Method], results: &[Vec<FoldResul
         "rows": about.training.table.rows(),
         "targets": targets,
         "seed": about.seed,
+        "grid": about.selection.grid.name(),
+        "inner_folds": about.selection.inner_json(),
         "methods": methods,
     })
 }
@@ -137,6 +178,9 @@ fn fold_json(fold: &FoldResult) -> Map<String, Value> {
         TASK_QUANTITIES.iter().map(|&(key, values)| (key.to_owned(), json!(values(per_task)))).collect();
     tasks.insert("observed".into(), json!(per_task.observed));
     out.insert("per_task".into(), Value::Object(tasks));
+    let chosen: Map<String, Value> =
+        fold.chosen.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+    out.insert("chosen".into(), Value::Object(chosen));
     out.insert("train_rows".into(), json!(fold.train_rows));
     out.insert("test_rows".into(), json!(fold.test_rows));
     out

@@ -1,0 +1,191 @@
+//! MMR, multi-target regression by a kernel machine with a structure matrix (Zhen, Yu, He, Li: TPAMI 40(2), 2018).
+//!
+//! Latent functions z(x) = A k(x), one for each of the C tasks, are mixed by a C×C matrix S of low rank: the
+//! prediction is S z(x), with k(x) the kernel values of x with the N training rows. Columns of Y (C×N) are the
+//! standardised targets. A and S minimise
+//!
+//! J = ‖Y − SAK‖²/N + λ tr(AKAᵀ) + β‖S‖_* + γ‖S‖²
+//!
+//! from S = I. One eigendecomposition of K serves every (λ, β, γ); see `solver.rs`. λ, β and γ are chosen among 10⁻⁵ to
+//! 10³, and so is whether the inputs of the kernel are standardised or raw, by cross-validation inside the training rows.
+//!
+//! J has a symmetry that halves the work: with S = √λ S' the problem in S' depends on γλ and β√λ alone. Points of the
+//! grid that agree in both describe the same models; of each class the point with the smallest λ is computed.
+
+mod kernel;
+mod solver;
+#[cfg(test)]
+mod tests;
+
+use super::{check_question, original_scale, require_complete};
+use crate::data::{Dataset, Standardiser};
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef, Spectral, Threads, multiply};
+use crate::method::{Forecast, Method, Predictor};
+use crate::select::{Grid, Plan, choose};
+use kernel::{Kernel, Scaling};
+use solver::{Limits, Penalties, Rotated};
+use std::collections::BTreeMap;
+
+/// Kernel regression with a low-rank structure matrix between the tasks.
+#[derive(Clone, Copy, Debug)]
+pub struct Mmr;
+
+/// More rows than this would take minutes for a single eigendecomposition.
+const MOST_ROWS: usize = 5000;
+
+/// A point of the grid; penalties by their power of ten.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    scaling: Scaling,
+    latent: i32,
+    trace: i32,
+    square: i32,
+}
+
+impl Point {
+    fn penalties(&self) -> Penalties {
+        let power = |exponent: i32| 10f64.powi(exponent);
+        Penalties { latent: power(self.latent), trace: power(self.trace), square: power(self.square) }
+    }
+
+    /// γλ and β²λ by their powers of ten: points that agree in both have the same minima.
+    fn class(&self) -> (i32, i32) {
+        (self.square + self.latent, 2 * self.trace + self.latent)
+    }
+}
+
+/// All points, strong penalties first.
+fn points(grid: Grid) -> Vec<Point> {
+    let exponents: [Vec<i32>; 3] = match grid {
+        Grid::Full => [(); 3].map(|()| (-5..=3).rev().collect()),
+        Grid::Coarse => [vec![-3, -5], vec![-2, -5], vec![-2, -5]],
+    };
+    let [latent, trace, square] = &exponents;
+    let mut points = Vec::new();
+    for scaling in [Scaling::Standardised, Scaling::Raw] {
+        for &latent in latent {
+            for &trace in trace {
+                points.extend(square.iter().map(|&square| Point { scaling, latent, trace, square }));
+            }
+        }
+    }
+    points
+}
+
+/// Everything that depends on the training rows and the scaling but not on the penalties.
+struct Prepared {
+    kernel: Kernel,
+    target_scale: Standardiser,
+    /// Q.
+    vectors: Mat<f64>,
+    rotated: Rotated,
+}
+
+impl Prepared {
+    fn new(data: &Dataset, scaling: Scaling) -> Result<Self> {
+        let (kernel, matrix) = Kernel::new(data.inputs(), data.input_names(), scaling)?;
+        let target_scale = Standardiser::new(data.targets(), None);
+        let targets = target_scale.apply(data.targets(), data.target_names())?;
+        let Some(Spectral { values, vectors }) = Spectral::new(matrix) else {
+            let problem = "the eigendecomposition of its kernel matrix did not converge".into();
+            return Err(Error::Unsupported { method: "mmr", problem });
+        };
+        let targets = multiply(vectors.as_ref().transpose(), targets.as_ref(), Threads::current());
+        Ok(Prepared { kernel, target_scale, rotated: Rotated::new(values, targets), vectors })
+    }
+}
+
+/// Fits all points to one training set and reports their predictions.
+fn scan(
+    points: &[Point],
+    data: &Dataset,
+    questions: MatRef<'_, f64>,
+    report: &mut dyn FnMut(usize, Mat<f64>),
+) -> Result<()> {
+    for scaling in [Scaling::Standardised, Scaling::Raw] {
+        let mut classes: BTreeMap<(i32, i32), Vec<usize>> = BTreeMap::new();
+        for (index, point) in points.iter().enumerate().filter(|(_, point)| point.scaling == scaling) {
+            classes.entry(point.class()).or_default().push(index);
+        }
+        if classes.is_empty() {
+            continue;
+        }
+        let prepared = Prepared::new(data, scaling)?;
+        let kernel = prepared.kernel.against(questions)?;
+        let kernel = multiply(kernel.as_ref(), prepared.vectors.as_ref(), Threads::current());
+        for members in classes.values() {
+            // The last has the smallest λ.
+            let penalties = members.last().map_or(points[0], |&index| points[index]).penalties();
+            let state = prepared.rotated.solve(penalties, Limits::DEFAULT);
+            let coefficients = prepared.rotated.coefficients(&state, &penalties);
+            let mut predictions = multiply(kernel.as_ref(), coefficients.as_ref(), Threads::ONE);
+            original_scale(&mut predictions, &prepared.target_scale);
+            members.iter().for_each(|&index| report(index, predictions.clone()));
+        }
+    }
+    Ok(())
+}
+
+struct Fitted {
+    kernel: Kernel,
+    target_scale: Standardiser,
+    /// (SA)ᵀ, N×C.
+    coefficients: Mat<f64>,
+    point: Point,
+    /// Rank of S.
+    rank: usize,
+}
+
+impl Method for Mmr {
+    fn name(&self) -> &'static str {
+        "mmr"
+    }
+
+    fn describe(&self) -> &'static str {
+        "kernel regression with a low-rank structure matrix between the targets; penalties by inner cross-validation"
+    }
+
+    fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
+        require_complete(self.name(), data, MOST_ROWS)?;
+        let points = points(plan.grid);
+        let choice = choose(self.name(), points.len(), data, plan, |train, questions, report| {
+            scan(&points, train, questions, report)
+        })?;
+        let point = points[choice.index];
+        let Prepared { kernel, target_scale, vectors, rotated } = Prepared::new(data, point.scaling)?;
+        let penalties = point.penalties();
+        let state = rotated.solve(penalties, Limits::DEFAULT);
+        let coefficients = rotated.coefficients(&state, &penalties);
+        let coefficients = multiply(vectors.as_ref(), coefficients.as_ref(), Threads::current());
+        Ok(Box::new(Fitted { kernel, target_scale, coefficients, point, rank: state.singular.len() }))
+    }
+}
+
+impl Predictor for Fitted {
+    fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
+        check_question(inputs, self.kernel.names())?;
+        let kernel = self.kernel.against(inputs)?;
+        let mut mean = multiply(kernel.as_ref(), self.coefficients.as_ref(), Threads::current());
+        original_scale(&mut mean, &self.target_scale);
+        Ok(Forecast { mean, std: None })
+    }
+
+    fn active_features(&self) -> Option<usize> {
+        None
+    }
+
+    fn chosen(&self) -> Vec<(&'static str, String)> {
+        let inputs = match self.point.scaling {
+            Scaling::Standardised => "standardised",
+            Scaling::Raw => "raw",
+        };
+        vec![
+            ("lambda", format!("1e{}", self.point.latent)),
+            ("beta", format!("1e{}", self.point.trace)),
+            ("gamma", format!("1e{}", self.point.square)),
+            ("inputs", inputs.into()),
+            ("rank", self.rank.to_string()),
+        ]
+    }
+}

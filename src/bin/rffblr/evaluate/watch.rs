@@ -1,0 +1,209 @@
+//! How far a cross-validation is and how long it will still take: a bar on a terminal, elsewhere one line for each
+//! method that takes long.
+
+use crate::output;
+use indicatif::ProgressBar;
+use rffblr::select::Progress;
+use std::sync::{Mutex, PoisonError};
+
+/// Shorter waits are not announced where there is no terminal.
+const WORTH_TELLING: f64 = 30.0;
+
+/// What is known of the time one method takes.
+#[derive(Clone, Debug, Default)]
+struct Pace {
+    /// Inner folds of one fit; 0 until a first one is told of.
+    inner_folds: usize,
+    inner_done: usize,
+    /// Those that were not found in a journal, and their seconds.
+    inner_timed: usize,
+    inner_seconds: f64,
+    fits_done: usize,
+    /// Seconds of the fits apart from their inner folds.
+    other_seconds: f64,
+    is_told: bool,
+}
+
+impl Pace {
+    /// Seconds of work left on one thread out of so many fits; `None` as long as nothing was timed.
+    fn left(&self, fits: usize) -> Option<f64> {
+        let inner_left = (self.inner_folds * fits).saturating_sub(self.inner_done);
+        if self.fits_done == 0 && self.inner_timed == 0 {
+            return None;
+        }
+        // All inner folds so far may come from a journal, and no fit be finished yet; neither then counts.
+        let mean = |seconds: f64, count: usize| if count > 0 { seconds / count as f64 } else { 0.0 };
+        let inner = mean(self.inner_seconds, self.inner_timed) * inner_left as f64;
+        Some(inner + mean(self.other_seconds, self.fits_done) * fits.saturating_sub(self.fits_done) as f64)
+    }
+}
+
+/// Watches all fits of a cross-validation.
+pub struct Watch {
+    names: Vec<&'static str>,
+    /// Fits of each method.
+    fits: usize,
+    workers: usize,
+    quiet: bool,
+    bar: ProgressBar,
+    paces: Mutex<Vec<Pace>>,
+}
+
+impl Watch {
+    pub fn new(names: Vec<&'static str>, fits: usize, workers: usize, quiet: bool) -> Self {
+        let template = "{bar:30} {pos} of {len} folds, inner ones too  {elapsed}{msg}";
+        let bar = if quiet { ProgressBar::hidden() } else { output::progress((names.len() * fits) as u64, template) };
+        bar.enable_steady_tick(std::time::Duration::from_millis(200));
+        let paces = Mutex::new(vec![Pace::default(); names.len()]);
+        Watch { names, fits, workers, quiet, bar, paces }
+    }
+
+    /// An inner fold of this method is finished.
+    pub fn inner_fold(&self, method: usize, progress: Progress) {
+        self.update(method, |pace| {
+            pace.inner_folds = progress.total;
+            pace.inner_done += 1;
+            if let Some(seconds) = progress.seconds {
+                pace.inner_timed += 1;
+                pace.inner_seconds += seconds;
+            }
+        });
+    }
+
+    /// A fit of this method is finished, which took so long apart from its inner folds.
+    pub fn fit(&self, method: usize, other_seconds: f64) {
+        self.update(method, |pace| {
+            pace.fits_done += 1;
+            pace.other_seconds += other_seconds;
+        });
+    }
+
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn update(&self, method: usize, change: impl FnOnce(&mut Pace)) {
+        let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pace) = paces.get_mut(method) else { return };
+        change(pace);
+        if self.bar.is_hidden() && !self.quiet {
+            if let Some(text) = self.announcement(method, pace) {
+                output::note(&text);
+            }
+            return;
+        }
+        self.bar.set_length(paces.iter().map(|pace| self.fits * (1 + pace.inner_folds)).sum::<usize>() as u64);
+        self.bar.set_position(paces.iter().map(|pace| pace.inner_done + pace.fits_done).sum::<usize>() as u64);
+        self.bar.set_message(self.time_left(&paces));
+    }
+
+    /// How long a method will take, once it is known and only if it is long.
+    fn announcement(&self, method: usize, pace: &mut Pace) -> Option<String> {
+        let left = pace.left(self.fits)? / self.workers as f64;
+        if pace.is_told || left <= WORTH_TELLING {
+            return None;
+        }
+        pace.is_told = true;
+        let basis = match (pace.inner_timed, pace.inner_folds) {
+            (0, _) | (_, 0) => format!("{} fits of {}", self.fits, duration(pace.other_seconds)),
+            (timed, folds) => {
+                let each = duration(pace.inner_seconds / timed as f64);
+                format!("{} fits with {folds} inner folds of {each}", self.fits)
+            }
+        };
+        let (name, left, threads) = (self.names[method], duration(left), self.workers);
+        Some(format!("{name} will take about {left} more: {basis}, {threads} at a time"))
+    }
+
+    fn time_left(&self, paces: &[Pace]) -> String {
+        let known: Vec<f64> = paces.iter().filter_map(|pace| pace.left(self.fits)).collect();
+        let left = duration(known.iter().sum::<f64>() / self.workers as f64);
+        match known.len() {
+            0 => String::new(),
+            count if count < paces.len() => format!(", at least {left} left"),
+            _ => format!(", about {left} left"),
+        }
+    }
+}
+
+/// A time to read at a glance.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 9.95 => format!("{s:.1} s"),
+        s if s < 99.5 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.0} h {:02.0} min", (s / 3600.0).floor(), (s % 3600.0 / 60.0).floor()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(fits: usize, workers: usize) -> Watch {
+        Watch::new(vec!["slow", "quick"], fits, workers, true)
+    }
+
+    fn announced(watch: &Watch, method: usize) -> Option<String> {
+        let mut paces = watch.paces.lock().unwrap();
+        watch.announcement(method, &mut paces[method])
+    }
+
+    fn told(seconds: Option<f64>) -> Progress {
+        Progress { done: 1, total: 10, seconds }
+    }
+
+    #[test]
+    fn the_first_inner_fold_announces_the_rest_once() {
+        let watch = watch(10, 2);
+        assert_eq!(announced(&watch, 0), None);
+        watch.inner_fold(0, told(Some(61.0)));
+        // 99 inner folds are left: 6039 s on one thread.
+        let text = announced(&watch, 0).unwrap();
+        assert_eq!(text, "slow will take about 50 min more: 10 fits with 10 inner folds of 61 s, 2 at a time");
+        assert_eq!(announced(&watch, 0), None);
+        // 0.6 s are 29.7 s for 99 on two threads.
+        watch.inner_fold(1, told(Some(0.6)));
+        assert_eq!(announced(&watch, 1), None);
+    }
+
+    #[test]
+    fn folds_from_a_journal_take_no_time_and_are_not_left() {
+        let watch = watch(10, 1);
+        (0..60).for_each(|_| watch.inner_fold(0, told(None)));
+        assert_eq!(announced(&watch, 0), None);
+        watch.inner_fold(0, told(Some(2.0)));
+        // 100 - 61 folds of 2 s.
+        assert!(announced(&watch, 0).unwrap().starts_with("slow will take about 78 s more"));
+    }
+
+    #[test]
+    fn methods_without_inner_folds_are_known_after_a_fit() {
+        let watch = watch(5, 2);
+        watch.fit(0, 300.0);
+        assert_eq!(announced(&watch, 0).unwrap(), "slow will take about 10 min more: 5 fits of 5 min, 2 at a time");
+    }
+
+    #[test]
+    fn time_left_adds_up() {
+        let watch = watch(4, 2);
+        let left = |watch: &Watch| watch.time_left(&watch.paces.lock().unwrap());
+        assert_eq!(left(&watch), "");
+        (0..10).for_each(|_| watch.inner_fold(0, told(Some(3.0))));
+        watch.fit(0, 6.0);
+        // 30 inner folds of 3 s and 3 fits of 6 s more: 108 s on one thread.
+        assert_eq!(left(&watch), ", at least 54 s left");
+        watch.fit(1, 4.0);
+        assert_eq!(left(&watch), ", about 60 s left");
+    }
+
+    #[test]
+    fn durations_read_well() {
+        for (seconds, text) in
+            [(0.04, "0.0 s"), (9.9, "9.9 s"), (12.3, "12 s"), (150.0, "2 min"), (6000.0, "1 h 40 min")]
+        {
+            assert_eq!(duration(seconds), text);
+        }
+        assert_eq!(duration(7199.0), "1 h 59 min");
+    }
+}
