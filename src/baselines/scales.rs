@@ -1,6 +1,7 @@
 //! Standardised inputs and targets for the methods that cannot do without, and the way back.
 
-use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
+use super::check_question;
+use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 
@@ -34,8 +35,7 @@ impl Scales {
 
     /// Inputs to predict from, checked and standardised.
     pub(super) fn inputs(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
+        check_question(inputs, &self.input_names)?;
         self.inputs.apply(inputs, &self.input_names)
     }
 
@@ -76,14 +76,5 @@ pub(super) fn refuse_weights(method: &'static str, data: &Dataset) -> Result<()>
     if data.weights().is_none() {
         return Ok(());
     }
-    Err(Error::Unsupported { method, problem: "it cannot use row weights; leave them out or use rffblr".into() })
-}
-
-/// An error if there are missing targets, for a method that cannot do with them.
-pub(super) fn refuse_missing(method: &'static str, data: &Dataset) -> Result<()> {
-    if (0..data.targets().ncols()).all(|task| data.targets().col(task).iter().all(|y| !y.is_nan())) {
-        return Ok(());
-    }
-    let problem = "it cannot use missing target cells; leave those rows out or use rffblr".into();
-    Err(Error::Unsupported { method, problem })
+    Err(Error::Unsupported { method, problem: "it has no row weights; leave them out or use rffblr".into() })
 }

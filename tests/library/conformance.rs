@@ -134,10 +134,8 @@ fn a_constant_target_is_predicted() {
     each(|name, method| {
         let forecast = fit(method, &data, 0).unwrap().predict(data.inputs()).unwrap();
         assert_sound(name, &forecast, 30, 2);
-        // Networks come near by steps, the others hit it.
-        let tolerance = if name.starts_with("fnn") || name.starts_with("hi-vae") { 0.2 } else { 1e-6 };
         for value in forecast.mean.col_as_slice(0) {
-            assert!((value - 5.0).abs() < tolerance, "{name}: {value}");
+            assert!((value - 5.0).abs() < 1e-6, "{name}: {value}");
         }
     });
 }

@@ -10,7 +10,8 @@ mod tests;
 
 pub use network::Activation;
 
-use super::scales::{Scales, refuse_missing, refuse_weights};
+use super::require_complete;
+use super::scales::Scales;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::linalg::MatRef;
@@ -61,8 +62,7 @@ impl Method for Fnn {
     }
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        refuse_weights(self.name(), data)?;
-        refuse_missing(self.name(), data)?;
+        require_complete(self.name(), data, usize::MAX)?;
         let lists = lists(plan.grid);
         let choice = choose(self.name(), lists.len(), data, plan, |train, inputs, report| {
             let (scales, x, y) = Scales::learn(train)?;
@@ -83,7 +83,7 @@ impl Method for Fnn {
     }
 }
 
-/// All five lists; for a quick look the two shallow ones, which are as good as any on most data.
+/// All five lists; for a quick look the two shallow ones, which are the fastest.
 fn lists(grid: Grid) -> &'static [&'static [usize]] {
     match grid {
         Grid::Full => &HIDDEN,
