@@ -167,31 +167,3 @@ fn the_path_does_not_matter() {
         assert!((value(&warm) - value(&cold)).abs() < 1e-9, "{penalty}");
     }
 }
-
-#[test]
-#[ignore]
-fn zz_time() {
-    let read = |p: &str| {
-        let t = std::fs::read_to_string(p).unwrap();
-        let rows: Vec<Vec<f64>> =
-            t.lines().map(|l| l.split_whitespace().map(|v| v.parse().unwrap()).collect()).collect();
-        Mat::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
-    };
-    let set = std::env::var("SET").unwrap_or("j".into());
-    let x = read(&format!("/work/scratch/hA/{set}x.txt"));
-    let y = read(&format!("/work/scratch/hA/{set}y.txt"));
-    let data = crate::data::Dataset::new(x, y).unwrap();
-    let prepared = super::Prepared::new(&data, 0).unwrap();
-    let energy = (data.rows() * data.targets().ncols()) as f64;
-    for b in [0, -3, -6, -10] {
-        let start = std::time::Instant::now();
-        let (features, _) = prepared.features(b);
-        let mut path = Path::new(&features, &prepared.targets);
-        eprintln!("bandwidth {b}: features {:?}", start.elapsed());
-        for e in (-5..=0).rev() {
-            let start = std::time::Instant::now();
-            let gap = path.solve(super::penalty(e), Limits::DEFAULT);
-            eprintln!("  1e{e}: {:?} gap {:.1e} selected {}", start.elapsed(), gap / energy, path.selected().0.len());
-        }
-    }
-}
