@@ -211,7 +211,8 @@ impl<'a> Path<'a> {
         }
         self.correlate();
         // Exact arithmetic cannot raise the objective.
-        if !(self.objective(threshold) <= before) {
+        let after = self.objective(threshold);
+        if after.is_nan() || after > before {
             (self.weights, self.correlations) = (weights, correlations);
         }
     }
