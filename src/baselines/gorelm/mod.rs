@@ -48,7 +48,7 @@ impl GorElm {
 fn grid(grid: Grid) -> Vec<Penalty> {
     let (exponents, sparsities): (Vec<i32>, &[f64]) = match grid {
         Grid::Full => ((-20..=20).rev().collect(), &[1.0, 0.75, 0.5, 0.25, 0.0]),
-        Grid::Coarse => (vec![3, 1, -1, -3], &[1.0, 0.25, 0.0]),
+        Grid::Coarse => (vec![3, 0, -3, -6, -9], &[1.0, 0.25, 0.0]),
     };
     let row = |exponent: &i32| {
         let strength = f64::from(*exponent).exp2();
