@@ -88,7 +88,8 @@ fn factors(scale: &Standardiser, inputs: &Mat<f64>, scaling: Scaling) -> Vec<f64
     let varies = |j: usize| inputs.col_as_slice(j).iter().any(|v| *v != 0.0);
     let varying = (0..inputs.ncols()).filter(|&j| varies(j)).map(|j| scale.scale[j]);
     let largest = varying.fold(0.0, f64::max);
-    let ratio = |own: f64| if largest > 0.0 { own.min(largest) / largest } else { 1.0 };
+    // A column that is constant in training has deviation one and may vary later; the bound keeps zeros zero.
+    let ratio = |own: f64| if largest > 0.0 { (own / largest).min(f64::MAX) } else { 1.0 };
     match scaling {
         Scaling::Standardised => vec![1.0; inputs.ncols()],
         Scaling::Raw => scale.scale.iter().map(|&own| ratio(own)).collect(),

@@ -10,7 +10,8 @@
 //! 10³, and so is whether the inputs of the kernel are standardised or raw, by cross-validation inside the training rows.
 //!
 //! J has a symmetry that halves the work: with S = √λ S' the problem in S' depends on γλ and β√λ alone. Points of the
-//! grid that agree in both describe the same models; of each class the point with the smallest λ is computed.
+//! grid that agree in both describe the same models; the one with the smallest λ is computed for all of them. There
+//! S = I is the largest start, which is the least likely to end at S = 0 where a better minimum exists.
 
 mod kernel;
 mod solver;
@@ -34,6 +35,10 @@ pub struct Mmr;
 /// More rows than this would take minutes for a single eigendecomposition.
 const MOST_ROWS: usize = 5000;
 
+/// Powers of ten of the penalties.
+const SMALLEST: i32 = -5;
+const LARGEST: i32 = 3;
+
 /// A point of the grid; penalties by their power of ten.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Point {
@@ -49,16 +54,22 @@ impl Point {
         Penalties { latent: power(self.latent), trace: power(self.trace), square: power(self.square) }
     }
 
-    /// γλ and β²λ by their powers of ten: points that agree in both have the same minima.
-    fn class(&self) -> (i32, i32) {
-        (self.square + self.latent, 2 * self.trace + self.latent)
+    /// The point of the full grid with the smallest λ among those with the same γλ and β√λ, so with the same models.
+    fn canonical(&self) -> Point {
+        let mut point = *self;
+        while point.latent - 2 >= SMALLEST && point.trace < LARGEST && point.square + 2 <= LARGEST {
+            point.latent -= 2;
+            point.trace += 1;
+            point.square += 2;
+        }
+        point
     }
 }
 
 /// All points, strong penalties first.
 fn points(grid: Grid) -> Vec<Point> {
     let exponents: [Vec<i32>; 3] = match grid {
-        Grid::Full => [(); 3].map(|()| (-5..=3).rev().collect()),
+        Grid::Full => [(); 3].map(|()| (SMALLEST..=LARGEST).rev().collect()),
         Grid::Coarse => [vec![-3, -5], vec![-2, -5], vec![-2, -5]],
     };
     let [latent, trace, square] = &exponents;
@@ -104,9 +115,10 @@ fn scan(
     report: &mut dyn FnMut(usize, Mat<f64>),
 ) -> Result<()> {
     for scaling in [Scaling::Standardised, Scaling::Raw] {
-        let mut classes: BTreeMap<(i32, i32), Vec<usize>> = BTreeMap::new();
+        let mut classes: BTreeMap<[i32; 3], Vec<usize>> = BTreeMap::new();
         for (index, point) in points.iter().enumerate().filter(|(_, point)| point.scaling == scaling) {
-            classes.entry(point.class()).or_default().push(index);
+            let Point { latent, trace, square, .. } = point.canonical();
+            classes.entry([latent, trace, square]).or_default().push(index);
         }
         if classes.is_empty() {
             continue;
@@ -114,9 +126,8 @@ fn scan(
         let prepared = Prepared::new(data, scaling)?;
         let kernel = prepared.kernel.against(questions)?;
         let kernel = multiply(kernel.as_ref(), prepared.vectors.as_ref(), Threads::current());
-        for members in classes.values() {
-            // The last has the smallest λ.
-            let penalties = members.last().map_or(points[0], |&index| points[index]).penalties();
+        for ([latent, trace, square], members) in classes {
+            let penalties = Point { scaling, latent, trace, square }.penalties();
             let state = prepared.rotated.solve(penalties, Limits::DEFAULT);
             let coefficients = prepared.rotated.coefficients(&state, &penalties);
             let mut predictions = multiply(kernel.as_ref(), coefficients.as_ref(), Threads::ONE);
@@ -154,7 +165,7 @@ impl Method for Mmr {
         })?;
         let point = points[choice.index];
         let Prepared { kernel, target_scale, vectors, rotated } = Prepared::new(data, point.scaling)?;
-        let penalties = point.penalties();
+        let penalties = point.canonical().penalties();
         let state = rotated.solve(penalties, Limits::DEFAULT);
         let coefficients = rotated.coefficients(&state, &penalties);
         let coefficients = multiply(vectors.as_ref(), coefficients.as_ref(), Threads::current());

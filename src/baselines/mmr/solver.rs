@@ -88,7 +88,9 @@ impl Rotated {
         if self.slope / penalties.latent <= penalties.square {
             return self.collapsed();
         }
-        let mut state = self.start(&penalties);
+        let start = self.start(&penalties);
+        // Else penalties far from the scale of S = I throw the first structure step too far.
+        let mut state = self.scale_step(start, &penalties).unwrap_or_else(|| self.collapsed());
         for _ in 0..limits.sweeps {
             let before = state.objective;
             state = self.sweep(state, &penalties);

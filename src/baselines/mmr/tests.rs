@@ -3,8 +3,11 @@
 
 use super::kernel::{Kernel, Scaling};
 use super::solver::{Limits, Penalties, Rotated, Structure};
+use super::{Prepared, points, scan};
+use crate::data::Dataset;
 use crate::golden::{golden, matrix};
 use crate::linalg::{Cholesky, Mat, Spectral, Threads, multiply};
+use crate::select::Grid;
 
 const TIGHT: Limits = Limits { tolerance: 1e-13, sweeps: 5000 };
 
@@ -319,4 +322,104 @@ impl Plain {
         factor.half_solve_transposed(a.as_mut());
         Mat::from_fn(tasks, rows, |c, n| a[(n * tasks + c, 0)])
     }
+}
+
+/// A large β leaves nothing: S = 0, J = ‖Y‖²/N, predictions are the mean. A large γ does too, and is seen at once.
+#[test]
+fn strong_penalties_collapse() {
+    let problem = Plain::example(penalties(1e-3, 1e-5, 1e-5));
+    let (rotated, _) = problem.rotated();
+    let energy: f64 = (0..9).flat_map(|n| problem.y.col_as_slice(n)).map(|v| v * v).sum();
+    for strong in [penalties(1e-3, 1e3, 1e-5), penalties(1e-3, 1e-5, 1e3), penalties(1e3, 1e3, 1e3)] {
+        let state = rotated.solve(strong, Limits::DEFAULT);
+        assert!(state.singular.is_empty(), "{strong:?}");
+        close("J", state.objective, energy / 9.0, 1e-12);
+        let coefficients = rotated.coefficients(&state, &strong);
+        assert!((0..3).all(|c| coefficients.col_as_slice(c).iter().all(|v| *v == 0.0)), "{strong:?}");
+    }
+    assert_eq!(rotated.solve(problem.penalties, Limits::DEFAULT).singular.len(), 3);
+}
+
+/// Where collapse is declared without a sweep, the sweeps collapse too; just below, S = 0 is not the end.
+#[test]
+fn collapse_is_declared_where_it_is_due() {
+    let problem = Plain::example(penalties(0.1, 0.0, 0.0));
+    let (rotated, _) = problem.rotated();
+    // The largest γ for which J falls at S = 0: the top eigenvalue of YKYᵀ/(λN²).
+    let slopes = times(&times(&problem.y, &problem.k), &transposed(&problem.y));
+    let top = Spectral::new(slopes).unwrap().values[2] / (0.1 * 81.0);
+    let empty = rotated.collapsed().objective;
+    assert!(rotated.solve(penalties(0.1, 0.0, 1.001 * top), TIGHT).singular.is_empty());
+    let below = rotated.solve(penalties(0.1, 0.0, 0.9 * top), TIGHT);
+    assert!(below.objective < empty * (1.0 - 1e-6) && below.singular.len() == 1);
+}
+
+/// Two columns in very different units, and targets that share a shape.
+fn dataset() -> Dataset {
+    let x = Mat::from_fn(24, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin() * if d == 0 { 1.0 } else { 40.0 });
+    let y = Mat::from_fn(24, 3, |n, c| {
+        7.0 + (2.0 * x[(n, 0)]).sin() + (c as f64 - 0.7) * x[(n, 1)] / 40.0 + 0.3 * ((n * 7 + c * c) as f64).cos()
+    });
+    Dataset::new(x, y).unwrap()
+}
+
+/// Points of one class share a fit; each must get the predictions of its own.
+#[test]
+fn shared_fits_are_those_of_every_point() {
+    let data = dataset();
+    let questions = Mat::from_fn(5, 2, |n, d| (n as f64 - 2.0) * if d == 0 { 0.4 } else { 15.0 });
+    let all = points(Grid::Full);
+    assert_eq!(all.len(), 1458);
+    assert!(all.iter().enumerate().all(|(i, point)| !all[..i].contains(point)));
+    assert!(points(Grid::Coarse).iter().all(|point| all.contains(point)));
+    let mut reported: Vec<Option<Mat<f64>>> = vec![None; all.len()];
+    scan(&all, &data, questions.as_ref(), &mut |index, predictions| {
+        assert!(reported[index].replace(predictions).is_none());
+    })
+    .unwrap();
+    let mut same = 0;
+    for scaling in [Scaling::Standardised, Scaling::Raw] {
+        let Prepared { kernel, target_scale, vectors, rotated } = Prepared::new(&data, scaling).unwrap();
+        let kernel = times(&kernel.against(questions.as_ref()).unwrap(), &vectors);
+        for (index, point) in all.iter().enumerate().filter(|(_, point)| point.scaling == scaling) {
+            let own = rotated.solve(point.penalties(), TIGHT);
+            let shared = rotated.solve(point.canonical().penalties(), TIGHT);
+            // From another start there may be another minimum, but none that is worse.
+            assert!(shared.objective <= own.objective * (1.0 + 1e-9), "{point:?}");
+            if shared.objective < own.objective * (1.0 - 1e-6) {
+                continue;
+            }
+            let mut expected = times(&kernel, &rotated.coefficients(&own, &point.penalties()));
+            crate::baselines::original_scale(&mut expected, &target_scale);
+            close_tables(&format!("{point:?}"), reported[index].as_ref().unwrap(), &expected, 0.02);
+            same += 1;
+        }
+    }
+    assert!(same >= 1400, "{same} of 1458");
+}
+
+/// A kernel whose width is the mean distance does not see the units of the data as a whole, however extreme.
+#[test]
+fn units_do_not_matter_to_the_kernel() {
+    let x = Mat::from_fn(7, 3, |n, d| if d == 2 { 4.0 } else { ((n * 5 + d * 3) as f64).sin() * (1 + 9 * d) as f64 });
+    let names: Vec<String> = (0..3).map(|d| format!("x{d}")).collect();
+    for scaling in [Scaling::Standardised, Scaling::Raw] {
+        // A column without deviation cannot be standardised, so there its units do matter.
+        let moved = |d: usize| d < 2 || scaling == Scaling::Raw;
+        let new = Mat::from_fn(2, 3, |n, d| x[(n, d)] + if moved(d) { 0.1 } else { 0.0 });
+        let (kernel, k) = Kernel::new(x.as_ref(), &names, scaling).unwrap();
+        let against = kernel.against(new.as_ref()).unwrap();
+        for unit in [1e-250, 1e5, 1e300] {
+            let scaled = |table: &Mat<f64>| Mat::from_fn(table.nrows(), 3, |i, j| unit * (table[(i, j)] - 0.5));
+            let (kernel, other) = Kernel::new(scaled(&x).as_ref(), &names, scaling).unwrap();
+            close_tables("kernel", &other, &k, 1e-9);
+            close_tables("against", &kernel.against(scaled(&new).as_ref()).unwrap(), &against, 1e-9);
+        }
+    }
+    // Raw differs from standardised where columns have different units, and distances are the plain ones.
+    let (_, k) = Kernel::new(x.as_ref(), &names, Scaling::Raw).unwrap();
+    let distance = |i: usize, j: usize| (0..3).map(|d| (x[(i, d)] - x[(j, d)]).powi(2)).sum::<f64>().sqrt();
+    let pairs: Vec<f64> = (0..7).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| distance(i, j)).collect();
+    let width = pairs.iter().sum::<f64>() / 21.0;
+    close("kernel", k[(5, 2)], (-distance(5, 2).powi(2) / (2.0 * width * width)).exp(), 1e-12);
 }

@@ -31,7 +31,7 @@ impl Limits {
 }
 
 /// Epochs of coordinate descent in a round.
-const EPOCHS: usize = 3;
+const EPOCHS: usize = 5;
 /// Newton steps in a round, at most.
 const STEPS: usize = 20;
 /// At least this many features join at once if so many can.
@@ -126,12 +126,12 @@ impl<'a> Path<'a> {
         0.5 * square + threshold * total_length(&self.weights)
     }
 
-    /// Adds the features that violate optimality most, half as many as are selected.
+    /// Adds the features that violate optimality most, a quarter as many as are selected.
     fn admit(&mut self, lengths: &[f64], threshold: f64) {
         let mut new: Vec<usize> =
             (0..lengths.len()).filter(|&j| !self.is_member[j] && lengths[j] > threshold).collect();
         new.sort_by(|&a, &b| lengths[b].total_cmp(&lengths[a]).then(a.cmp(&b)));
-        new.truncate((nonzero_rows(&self.weights).len() / 2).max(FEWEST));
+        new.truncate((nonzero_rows(&self.weights).len() / 4).max(FEWEST));
         if new.is_empty() {
             return;
         }
@@ -195,9 +195,7 @@ impl<'a> Path<'a> {
             else {
                 break;
             };
-            // What has shrunk to nothing leaves.
-            let least = 1e-7 * next.sizes.iter().copied().fold(0.0, f64::max);
-            let staying: Vec<usize> = (0..kept.len()).filter(|&j| next.sizes[j] > least).collect();
+            let staying = next.staying();
             state = next;
             if staying.len() < kept.len() {
                 kept = staying.iter().map(|&j| kept[j]).collect();
@@ -213,7 +211,8 @@ impl<'a> Path<'a> {
         }
         self.correlate();
         // Exact arithmetic cannot raise the objective.
-        if !(self.objective(threshold) <= before) {
+        let after = self.objective(threshold);
+        if after.is_nan() || after > before {
             (self.weights, self.correlations) = (weights, correlations);
         }
     }
@@ -269,6 +268,18 @@ impl Ridge {
         let aligned = energy - self.aligned;
         let square = aligned - threshold * ratios.zip(&lengths).map(|(ratio, length)| ratio * length).sum::<f64>();
         gap(aligned, square, threshold, longest, lengths.iter().sum())
+    }
+
+    /// Features to go on with. One that is small and shrinks leaves: the sooner, the cheaper, and should it have been
+    /// wrong, its correlation brings it back.
+    fn staying(&self) -> Vec<usize> {
+        let largest = self.sizes.iter().copied().fold(0.0, f64::max);
+        let lengths = row_lengths(&self.weights);
+        let leaves = |j: usize| {
+            let size = self.sizes[j];
+            size <= 1e-7 * largest || (size < 0.01 * largest && lengths[j] < 0.7 * size)
+        };
+        (0..self.sizes.len()).filter(|&j| !leaves(j)).collect()
     }
 
     /// Newton's step for v in relative changes of d.

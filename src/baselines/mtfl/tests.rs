@@ -1,8 +1,11 @@
 //! The oracles: solutions of scikit-learn, optimality conditions, the ordinary lasso, the top of the path.
 
 use super::solver::{Limits, Path};
+use super::{Points, Prepared, scan};
+use crate::data::Dataset;
 use crate::golden::{golden, matrix, vector};
 use crate::linalg::{Mat, Threads, multiply};
+use crate::select::Grid;
 
 const TIGHT: Limits = Limits { gap: 1e-12, rounds: 200 };
 
@@ -129,7 +132,7 @@ fn one_task_is_the_lasso() {
     let mut w = Mat::<f64>::zeros(20, 1);
     // ‖Φ‖² is at most the sum of the squares.
     let step = 1.0 / (0..20).map(|j| phi.col_as_slice(j).iter().map(|v| v * v).sum::<f64>()).sum::<f64>();
-    for _ in 0..200_000 {
+    for _ in 0..50_000 {
         let fit = multiply(phi.as_ref(), w.as_ref(), Threads::ONE);
         for j in 0..20 {
             let slope: f64 = (0..12).map(|n| phi[(n, j)] * (y[(n, 0)] - fit[(n, 0)])).sum();
@@ -168,30 +171,59 @@ fn the_path_does_not_matter() {
     }
 }
 
+/// The average of 2 φ(x)φ(x') over many draws is exp(−γ‖x − x'‖²).
 #[test]
-#[ignore]
-fn zz_time() {
-    let read = |p: &str| {
-        let t = std::fs::read_to_string(p).unwrap();
-        let rows: Vec<Vec<f64>> =
-            t.lines().map(|l| l.split_whitespace().map(|v| v.parse().unwrap()).collect()).collect();
-        Mat::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
-    };
-    let set = std::env::var("SET").unwrap_or("j".into());
-    let x = read(&format!("/work/scratch/hA/{set}x.txt"));
-    let y = read(&format!("/work/scratch/hA/{set}y.txt"));
-    let data = crate::data::Dataset::new(x, y).unwrap();
-    let prepared = super::Prepared::new(&data, 0).unwrap();
-    let energy = (data.rows() * data.targets().ncols()) as f64;
-    for b in [0, -3, -6, -10] {
-        let start = std::time::Instant::now();
-        let (features, _) = prepared.features(b);
-        let mut path = Path::new(&features, &prepared.targets);
-        eprintln!("bandwidth {b}: features {:?}", start.elapsed());
-        for e in (-5..=0).rev() {
-            let start = std::time::Instant::now();
-            let gap = path.solve(super::penalty(e), Limits::DEFAULT);
-            eprintln!("  1e{e}: {:?} gap {:.1e} selected {}", start.elapsed(), gap / energy, path.selected().0.len());
+fn features_give_the_kernel() {
+    let x = Mat::from_fn(10, 2, |n, d| ((n * 5 + d * 3) as f64).sin() * 2.0);
+    let data = Dataset::new(x.clone(), x.clone()).unwrap();
+    let z = crate::data::Standardiser::new(x.as_ref(), None).apply(x.as_ref(), data.input_names()).unwrap();
+    let (mut sum, seeds) = (Mat::<f64>::zeros(10, 10), 5000);
+    for seed in 0..seeds {
+        let prepared = Prepared::new(&data, seed).unwrap();
+        let (mut phi, means) = prepared.features(-1);
+        for (j, mean) in means.iter().enumerate() {
+            phi.col_as_slice_mut(j).iter_mut().for_each(|v| *v += mean);
         }
+        sum += multiply(phi.as_ref(), phi.as_ref().transpose(), Threads::ONE);
+    }
+    for i in 0..10 {
+        for j in 0..10 {
+            let square: f64 = (0..2).map(|d| (z[(i, d)] - z[(j, d)]).powi(2)).sum();
+            let found = 2.0 * sum[(i, j)] / (20 * seeds) as f64;
+            assert!((found - (-0.25 * square).exp()).abs() < 0.02, "{found}");
+        }
+    }
+}
+
+/// What the grid reports for a point is the model of that point on its own, with its intercept and scales.
+#[test]
+fn the_grid_reports_every_point_once() {
+    let x = Mat::from_fn(30, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
+    let y = Mat::from_fn(30, 2, |n, c| 50.0 + 9.0 * (2.0 * x[(n, c)]).sin() + ((n * 7 + c) as f64).cos());
+    let data = Dataset::new(x.clone(), y).unwrap();
+    let points = Points::new(Grid::Full);
+    assert_eq!(points.count(), 121);
+    let coarse = Points::new(Grid::Coarse);
+    assert!(coarse.penalties.iter().all(|p| points.penalties.contains(p)));
+    assert!(coarse.bandwidths.iter().all(|b| points.bandwidths.contains(b)));
+    let mut reported: Vec<Option<Mat<f64>>> = vec![None; points.count()];
+    scan(&points, 3, &data, data.inputs(), &mut |index, predictions| {
+        assert!(reported[index].replace(predictions).is_none());
+    })
+    .unwrap();
+    let prepared = Prepared::new(&data, 3).unwrap();
+    let (p, b) = (7, 8);
+    let (phi, _) = prepared.features(points.bandwidths[b]);
+    let mut path = Path::new(&phi, &prepared.targets);
+    path.solve(super::penalty(points.penalties[p]), TIGHT);
+    let fit = multiply(phi.as_ref(), full(&path, 60, 2).as_ref(), Threads::ONE);
+    let found = reported[points.index(p, b)].as_ref().unwrap();
+    for c in 0..2 {
+        let (mean, scale) = (prepared.target_scale.mean[c], prepared.target_scale.scale[c]);
+        for n in 0..30 {
+            assert!((found[(n, c)] - mean - scale * fit[(n, c)]).abs() < 0.2, "{n} {c}");
+        }
+        // The largest penalty selects nothing.
+        assert!(reported[0].as_ref().unwrap().col_as_slice(c).iter().all(|v| (v - mean).abs() < 1e-12));
     }
 }
