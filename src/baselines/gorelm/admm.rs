@@ -269,8 +269,8 @@ impl<'a> Admm<'a> {
                 *b = ratio / ridge * (z - v);
             }
         }
-        let hidden = system.hidden.as_ref().transpose();
-        product(self.weights.as_mut(), Into::Add, hidden, inside.as_ref(), 1.0, threads);
+        let across = system.across.as_ref();
+        product(self.weights.as_mut(), Into::Add, across, inside.as_ref(), 1.0, threads);
         fit
     }
 
