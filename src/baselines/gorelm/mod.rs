@@ -16,7 +16,8 @@ mod system;
 #[cfg(test)]
 mod tests;
 
-use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
+use crate::baselines::{check_question, original_scale, within_reach};
+use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, Threads, map_columns, multiply, select_columns, select_rows};
 use crate::method::{Forecast, Method, Predictor};
@@ -75,12 +76,8 @@ impl Layer {
     }
 
     /// H for scaled inputs.
-    fn output(&self, mut inputs: Mat<f64>, threads: Threads) -> Mat<f64> {
-        // A neuron has long reached 0 or 1 out there, and sums of such numbers do not overflow.
-        const FARTHEST: f64 = 1e150;
-        for column in 0..inputs.ncols() {
-            inputs.col_as_slice_mut(column).iter_mut().for_each(|x| *x = x.clamp(-FARTHEST, FARTHEST));
-        }
+    fn output(&self, inputs: Mat<f64>, threads: Threads) -> Mat<f64> {
+        let inputs = within_reach(inputs);
         let mut out = multiply(inputs.as_ref(), self.directions.as_ref(), threads);
         map_columns(&mut out, threads, |j, column| {
             column.iter_mut().for_each(|a| *a = 1.0 / (1.0 + (-(*a + self.offsets[j])).exp()));
@@ -117,10 +114,7 @@ impl Training {
 /// HB back on the scale of the targets.
 fn predictions(hidden: &Mat<f64>, weights: &Mat<f64>, scale: &Standardiser, threads: Threads) -> Mat<f64> {
     let mut out = multiply(hidden.as_ref(), weights.as_ref(), threads);
-    for task in 0..out.ncols() {
-        let (middle, half) = (scale.mean[task], scale.scale[task]);
-        out.col_as_slice_mut(task).iter_mut().for_each(|y| *y = middle + half * *y);
-    }
+    original_scale(&mut out, scale);
     out
 }
 
@@ -208,8 +202,7 @@ impl GorElm {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
+        check_question(inputs, &self.input_names)?;
         let threads = Threads::current();
         let hidden = self.layer.output(self.input_scale.apply(inputs, &self.input_names)?, threads);
         Ok(Forecast { mean: predictions(&hidden, &self.weights, &self.target_scale, threads), std: None })
