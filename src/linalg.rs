@@ -102,6 +102,7 @@ pub(crate) fn fill_upper(mut s: MatMut<'_, f64>) {
 }
 
 /// The lower Cholesky factor `L` of a symmetric positive definite matrix, `L Lᵀ = s`.
+#[derive(Clone)]
 pub(crate) struct Cholesky {
     lower: Mat<f64>,
     threads: Threads,

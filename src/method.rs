@@ -1,7 +1,9 @@
 //! The two traits of the project: a [`Method`] learns from data, and the [`Predictor`] it gives predicts. Everything
 //! that compares methods works on the [`registry`]; a new method is one entry there.
 
-use crate::baselines::{Activation, Fnn, GaussianProcess, GorElm, HiVae, Mmr, Mtfl, Ridge, Rows, SbElm, TrainingMean};
+use crate::baselines::{
+    Activation, Fnn, GaussianProcess, GorElm, HiVae, Learning, Mmr, Mtfl, Ridge, SbElm, TrainingMean,
+};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
@@ -104,8 +106,8 @@ static REGISTRY: &[&dyn Method] = &[
     &SbElm,
     &Fnn { activation: Activation::Relu },
     &Fnn { activation: Activation::Gaussian },
-    &HiVae { rows: Rows::Transductive, mixture_gradient: false },
-    &HiVae { rows: Rows::Inductive, mixture_gradient: false },
+    &HiVae { learning: Learning::Transductive, mixture_gradient: false },
+    &HiVae { learning: Learning::Inductive, mixture_gradient: false },
     &GaussianProcess,
     &Ridge,
     &TrainingMean,

@@ -18,7 +18,7 @@ mod scales;
 pub use fnn::{Activation, Fnn};
 pub use gorelm::GorElm;
 pub use gp::GaussianProcess;
-pub use hi_vae::{HiVae, Rows};
+pub use hi_vae::{HiVae, Learning};
 pub use mean::TrainingMean;
 pub use mmr::Mmr;
 pub use mtfl::Mtfl;

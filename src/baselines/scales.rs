@@ -62,7 +62,7 @@ impl Scales {
                         row,
                         column: name.clone(),
                         value: *cell,
-                        remedy: "the inputs of the row are too far outside the range of the training data",
+                        remedy: "an input of the rows to predict is too far outside the range of the training data",
                     });
                 }
             }
@@ -71,15 +71,19 @@ impl Scales {
     }
 }
 
-/// An error if there are row weights, or missing targets.
-pub(super) fn refuse(method: &'static str, data: &Dataset, weights: bool, missing: bool) -> Result<()> {
-    let refusal = |problem: &str| Err(Error::Unsupported { method, problem: problem.into() });
-    if weights && data.weights().is_some() {
-        return refusal("it cannot use row weights; leave them out or use rffblr");
+/// An error if there are row weights, for a method that has no use for them.
+pub(super) fn refuse_weights(method: &'static str, data: &Dataset) -> Result<()> {
+    if data.weights().is_none() {
+        return Ok(());
     }
-    let gaps = (0..data.targets().ncols()).any(|task| data.targets().col(task).iter().any(|y| y.is_nan()));
-    if missing && gaps {
-        return refusal("it cannot use missing target cells; leave those rows out or use rffblr");
+    Err(Error::Unsupported { method, problem: "it cannot use row weights; leave them out or use rffblr".into() })
+}
+
+/// An error if there are missing targets, for a method that cannot do with them.
+pub(super) fn refuse_missing(method: &'static str, data: &Dataset) -> Result<()> {
+    if (0..data.targets().ncols()).all(|task| data.targets().col(task).iter().all(|y| !y.is_nan())) {
+        return Ok(());
     }
-    Ok(())
+    let problem = "it cannot use missing target cells; leave those rows out or use rffblr".into();
+    Err(Error::Unsupported { method, problem })
 }

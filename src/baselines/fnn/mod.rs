@@ -10,7 +10,7 @@ mod tests;
 
 pub use network::Activation;
 
-use super::scales::{Scales, refuse};
+use super::scales::{Scales, refuse_missing, refuse_weights};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::linalg::MatRef;
@@ -61,7 +61,8 @@ impl Method for Fnn {
     }
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        refuse(self.name(), data, true, true)?;
+        refuse_weights(self.name(), data)?;
+        refuse_missing(self.name(), data)?;
         let lists = lists(plan.grid);
         let choice = choose(self.name(), lists.len(), data, plan, |train, inputs, report| {
             let (scales, x, y) = Scales::learn(train)?;
@@ -82,7 +83,7 @@ impl Method for Fnn {
     }
 }
 
-/// All five lists, or the shallow and the middle one.
+/// All five lists; for a quick look the two shallow ones, which are as good as any on most data.
 fn lists(grid: Grid) -> &'static [&'static [usize]] {
     match grid {
         Grid::Full => &HIDDEN,

@@ -12,7 +12,7 @@ mod model;
 mod tests;
 
 use super::batches::shuffle;
-use super::scales::{Scales, refuse};
+use super::scales::{Scales, refuse_weights};
 use crate::adam::Adam;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -35,7 +35,7 @@ const SIZE: usize = 50;
 
 /// Which rows the model is trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rows {
+pub enum Learning {
     /// The training rows and those to be predicted, the targets of the latter hidden: the published way. Training is
     /// part of every prediction, which depends on all rows asked together (their inputs, not only the own ones of a
     /// row) but not on when or how often it is asked.
@@ -49,7 +49,7 @@ pub enum Rows {
 #[derive(Clone, Copy, Debug)]
 pub struct HiVae {
     /// Rows to train on.
-    pub rows: Rows,
+    pub learning: Learning,
     /// Whether the gradient includes that of the components' KL term. The published code writes the term down but treats
     /// it as a constant.
     pub mixture_gradient: bool,
@@ -79,26 +79,28 @@ struct Trained {
 
 impl Method for HiVae {
     fn name(&self) -> &'static str {
-        match self.rows {
-            Rows::Transductive => "hi-vae",
-            Rows::Inductive => "hi-vae-inductive",
+        match self.learning {
+            Learning::Transductive => "hi-vae",
+            Learning::Inductive => "hi-vae-inductive",
         }
     }
 
     fn describe(&self) -> &'static str {
-        match self.rows {
-            Rows::Transductive => {
+        match self.learning {
+            Learning::Transductive => {
                 "variational autoencoder trained on all rows, those to be predicted with hidden targets"
             }
-            Rows::Inductive => "variational autoencoder trained on the training rows, each with and without targets",
+            Learning::Inductive => {
+                "variational autoencoder trained on the training rows, each with and without targets"
+            }
         }
     }
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        refuse(self.name(), data, true, false)?;
+        refuse_weights(self.name(), data)?;
         let (scales, inputs, targets) = Scales::learn(data)?;
         let training = Training { epochs: epochs(plan.grid), mixture_gradient: self.mixture_gradient, seed: plan.seed };
-        if self.rows == Rows::Transductive {
+        if self.learning == Learning::Transductive {
             return Ok(Box::new(Waiting { scales, inputs, targets, training }));
         }
         let table = with_hidden_targets(&inputs, &targets, &inputs);

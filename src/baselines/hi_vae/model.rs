@@ -43,21 +43,21 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// Columns of what is linear in x̂: logits of π, m, ln v.
-    pub(super) fn from_row(&self) -> usize {
+    pub(super) fn row_columns(&self) -> usize {
         self.components + 2 * self.factors
     }
 
     /// Columns of what is linear in s: m, ln v, m_p, h, and the argument of softplus.
-    pub(super) fn from_component(&self) -> usize {
+    pub(super) fn component_columns(&self) -> usize {
         3 * self.factors + 2 * self.variables
     }
 
     /// Lengths of the parts of the parameters, in the order of [`Part`].
     fn lengths(&self) -> [usize; 7] {
         [
-            self.variables * self.from_row(),
-            self.from_row(),
-            self.components * self.from_component(),
+            self.variables * self.row_columns(),
+            self.row_columns(),
+            self.components * self.component_columns(),
             self.factors,
             self.factors * self.between * self.variables,
             self.between * self.variables,
@@ -162,7 +162,7 @@ impl Model {
         for (column, bias) in buffers.row_part.chunks_exact_mut(rows).zip(self.part(Part::RowBiases)) {
             column.fill(*bias);
         }
-        let into = MatMut::from_column_major_slice_mut(&mut buffers.row_part, rows, self.sizes.from_row());
+        let into = MatMut::from_column_major_slice_mut(&mut buffers.row_part, rows, self.sizes.row_columns());
         product(into, Into::Add, columns(&buffers.normalised, rows), self.row_weights(), 1.0, Threads::ONE);
         let logits = &buffers.row_part[..buffers.shares.len()];
         buffers.shares.copy_from_slice(logits);
@@ -172,7 +172,8 @@ impl Model {
     /// All that is linear in s, then m (also as the start of z), ln v and √v.
     fn encode_factors(&self, buffers: &mut Buffers) {
         let rows = buffers.rows();
-        let into = MatMut::from_column_major_slice_mut(&mut buffers.component_part, rows, self.sizes.from_component());
+        let into =
+            MatMut::from_column_major_slice_mut(&mut buffers.component_part, rows, self.sizes.component_columns());
         let components = columns(&buffers.components, rows);
         product(into, Into::Replace, components, self.component_weights(), 1.0, Threads::ONE);
         let (from_row, size) = (&buffers.row_part[buffers.shares.len()..], buffers.factors.len());

@@ -262,3 +262,104 @@ fn compare_with_differences(case: &Case) {
         close(&what, with[at], (down.1 - up.1) / 2e-5, 1e-7);
     });
 }
+
+/// What a cell is expected to be and how far it spreads, by drawing z and the noise many times.
+#[test]
+fn the_variance_of_a_cell_is_that_of_draws() {
+    let case = Case::drawn();
+    let model = Model { sizes: case.sizes, parameters: flat(&case.sizes, &case.parameters) };
+    let mut buffers = Buffers::new(&case.sizes, 7);
+    buffers.load(&case.table);
+    model.forward_without_noise(&mut buffers);
+    let cells: Vec<(f64, f64)> = (0..35).map(|at| model.cell(&buffers, at / 5, at % 5)).collect();
+    let (mut means, mut squares) = (vec![0.0; 35], vec![0.0; 35]);
+    let mut draw = Draw::new(&case.sizes, 7);
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    const DRAWS: usize = 20_000;
+    for _ in 0..DRAWS {
+        draw.renew(&mut rng);
+        // z drawn around the means by hand; the decoder's own noise is added to the variance below.
+        for (f, normal) in draw.normals.iter().enumerate() {
+            buffers.factors[f] = buffers.component_part[f] + buffers.deviations[f] * normal;
+        }
+        let rows = (0..35).map(|at| (at / 5, at % 5));
+        for (at, (row, v)) in rows.enumerate() {
+            let h: f64 = (0..3).map(|f| buffers.factors[f * 7 + row] * buffers.loadings[v * 3 + f]).sum();
+            means[at] += h / DRAWS as f64;
+            squares[at] += h * h / DRAWS as f64;
+        }
+    }
+    for (at, (_, variance)) in cells.iter().enumerate() {
+        let (row, v) = (at / 5, at % 5);
+        let component = (0..4).find(|k| buffers.components[k * 7 + row] == 1.0).unwrap();
+        let noise = (1.0 + case.parameters["u"][(v, component)].exp()).ln().max(1e-3);
+        let spread = buffers.statistics.decoder(v).1;
+        let drawn = spread * (noise + squares[at] - means[at] * means[at]);
+        assert!((variance / drawn - 1.0).abs() < 0.05, "{row} {v}: {variance}, drawn {drawn}");
+    }
+}
+
+fn line(rows: usize, offset: usize) -> (Mat<f64>, Mat<f64>) {
+    let x = Mat::from_fn(rows, 3, |n, d| (((n + offset) * 7 + d * 13) as f64 * 0.77).sin());
+    let y = Mat::from_fn(rows, 2, |n, c| 40.0 + 5.0 * x[(n, c)] - 3.0 * x[(n, 2)] + 0.1 * (n as f64 * 1.7).cos());
+    (x, y)
+}
+
+#[test]
+fn a_linear_relation_is_found_from_all_rows_and_from_training_rows() {
+    let (x, mut y) = line(80, 0);
+    // Missing targets are holes like any other.
+    (0..80).filter(|n| n % 9 == 4).for_each(|n| y[(n, n % 2)] = f64::NAN);
+    let (questions, truth) = line(40, 1000);
+    let data = Dataset::new(x, y).unwrap();
+    for (learning, mixture_gradient) in [(Learning::Transductive, false), (Learning::Inductive, true)] {
+        let fitted = HiVae { learning, mixture_gradient }.fit(&data, &Plan::seeded(3)).unwrap();
+        let forecast = fitted.predict(questions.as_ref()).unwrap();
+        let r2 = crate::metrics::task_r2(truth.as_ref(), forecast.mean.as_ref()).unwrap().overall;
+        assert!(r2 > 0.75, "{learning:?}: {r2}");
+    }
+}
+
+#[test]
+fn a_transductive_prediction_depends_on_the_rows_asked_and_an_inductive_one_does_not() {
+    let (x, y) = line(30, 0);
+    let data = Dataset::new(x, y).unwrap();
+    let questions = line(12, 500).0;
+    let quick = Plan { grid: Grid::Coarse, ..Plan::seeded(3) };
+    for learning in [Learning::Transductive, Learning::Inductive] {
+        let fitted = HiVae { learning, mixture_gradient: false }.fit(&data, &quick).unwrap();
+        let all = fitted.predict(questions.as_ref()).unwrap();
+        assert_eq!(all, fitted.predict(questions.as_ref()).unwrap());
+        let some = fitted.predict(questions.as_ref().subrows(0, 5)).unwrap();
+        let gap = (0..5).map(|n| (all.mean[(n, 0)] - some.mean[(n, 0)]).abs()).fold(0.0, f64::max);
+        assert_eq!(gap > 1e-9, learning == Learning::Transductive, "{gap}");
+    }
+}
+
+#[test]
+fn extreme_rows_and_tables_are_refused_or_finite() {
+    let (x, y) = line(12, 0);
+    let quick = Plan { grid: Grid::Coarse, ..Plan::seeded(3) };
+    let one = Dataset::new(x.as_ref().subrows(0, 1).to_owned(), y.as_ref().subrows(0, 1).to_owned()).unwrap();
+    let huge = Dataset::new(x.clone(), Mat::from_fn(12, 2, |n, c| y[(n, c)] * 1e300)).unwrap();
+    for data in [Dataset::new(x, y).unwrap(), one, huge] {
+        for learning in [Learning::Transductive, Learning::Inductive] {
+            let fitted = HiVae { learning, mixture_gradient: true }.fit(&data, &quick).unwrap();
+            for far in [0.5, 1e6, 1e300, -1e308] {
+                // More rows to predict than to learn from: whole batches without a target.
+                match fitted.predict(Mat::from_fn(240, 3, |n, _| if n % 2 == 0 { far } else { 0.3 }).as_ref()) {
+                    Ok(forecast) => assert!((0..240).all(|n| forecast.mean[(n, 0)].is_finite())),
+                    Err(error) => assert!(far.abs() > 1e5 && error.to_string().contains("too far outside"), "{error}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn row_weights_are_refused() {
+    let (x, y) = line(12, 0);
+    let data = Dataset::new(x, y).unwrap().with_weights(vec![2.0; 12]).unwrap();
+    let hi_vae = HiVae { learning: Learning::Inductive, mixture_gradient: false };
+    assert!(hi_vae.fit(&data, &Plan::seeded(0)).err().unwrap().to_string().contains("row weights"));
+}

@@ -4,7 +4,7 @@ use super::solver::{Limits, Path};
 use crate::golden::{golden, matrix, vector};
 use crate::linalg::{Mat, Threads, multiply};
 
-const TIGHT: Limits = Limits { gap: 1e-11, epochs: 200_000 };
+const TIGHT: Limits = Limits { gap: 1e-12, rounds: 200 };
 
 fn centred(table: &Mat<f64>) -> (Mat<f64>, Vec<f64>) {
     let rows = table.nrows() as f64;
@@ -110,7 +110,7 @@ fn the_gap_is_a_bound_and_is_reached() {
         for gap in [1e-1, 1e-2, 1e-4, 1e-6] {
             let mut path = Path::new(&phi, &y);
             let goal = gap * energy;
-            let gap = path.solve(penalty, Limits { gap, epochs: 100_000 });
+            let gap = path.solve(penalty, Limits { gap, rounds: 200 });
             let value = 12.0 * objective(&phi, &y, &full(&path, 20, 2), &[0.0; 2], penalty);
             assert!(gap <= goal, "gap {gap}");
             assert!(value - least <= gap + 1e-9 && value >= least - 1e-9, "{value} {least} gap {gap}");
@@ -165,5 +165,33 @@ fn the_path_does_not_matter() {
         cold.solve(penalty, TIGHT);
         let value = |path: &Path<'_>| objective(&phi, &y, &full(path, 20, 2), &[0.0; 2], penalty);
         assert!((value(&warm) - value(&cold)).abs() < 1e-9, "{penalty}");
+    }
+}
+
+#[test]
+#[ignore]
+fn zz_time() {
+    let read = |p: &str| {
+        let t = std::fs::read_to_string(p).unwrap();
+        let rows: Vec<Vec<f64>> =
+            t.lines().map(|l| l.split_whitespace().map(|v| v.parse().unwrap()).collect()).collect();
+        Mat::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
+    };
+    let set = std::env::var("SET").unwrap_or("j".into());
+    let x = read(&format!("/work/scratch/hA/{set}x.txt"));
+    let y = read(&format!("/work/scratch/hA/{set}y.txt"));
+    let data = crate::data::Dataset::new(x, y).unwrap();
+    let prepared = super::Prepared::new(&data, 0).unwrap();
+    let energy = (data.rows() * data.targets().ncols()) as f64;
+    for b in [0, -3, -6, -10] {
+        let start = std::time::Instant::now();
+        let (features, _) = prepared.features(b);
+        let mut path = Path::new(&features, &prepared.targets);
+        eprintln!("bandwidth {b}: features {:?}", start.elapsed());
+        for e in (-5..=0).rev() {
+            let start = std::time::Instant::now();
+            let gap = path.solve(super::penalty(e), Limits::DEFAULT);
+            eprintln!("  1e{e}: {:?} gap {:.1e} selected {}", start.elapsed(), gap / energy, path.selected().0.len());
+        }
     }
 }

@@ -40,14 +40,14 @@ pub struct Arguments {
     /// Seed of the folds and of every fit
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    #[command(flatten)]
-    selection: SelectionArguments,
     /// Print JSON with the scores of every fold and task
     #[arg(long)]
     json: bool,
     /// Say nothing unless it fails
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    selection: SelectionArguments,
 }
 
 fn after_help() -> String {

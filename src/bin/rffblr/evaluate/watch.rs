@@ -105,7 +105,10 @@ impl Watch {
         }
         pace.is_told = true;
         let basis = match (pace.inner_timed, pace.inner_folds) {
-            (0, _) | (_, 0) => format!("{} fits of {}", self.fits, duration(pace.other_seconds)),
+            (0, _) | (_, 0) => {
+                let each = duration(pace.other_seconds / pace.fits_done.max(1) as f64);
+                format!("{} fits of {each}", self.fits)
+            }
             (timed, folds) => {
                 let each = duration(pace.inner_seconds / timed as f64);
                 format!("{} fits with {folds} inner folds of {each}", self.fits)
@@ -180,8 +183,10 @@ mod tests {
     #[test]
     fn methods_without_inner_folds_are_known_after_a_fit() {
         let watch = watch(5, 2);
-        watch.fit(0, 300.0);
-        assert_eq!(announced(&watch, 0).unwrap(), "slow will take about 10 min more: 5 fits of 5 min, 2 at a time");
+        watch.fit(0, 100.0);
+        watch.fit(0, 500.0);
+        // Three fits of 300 s on two threads.
+        assert_eq!(announced(&watch, 0).unwrap(), "slow will take about 8 min more: 5 fits of 5 min, 2 at a time");
     }
 
     #[test]
