@@ -13,6 +13,7 @@
 mod admm;
 mod path;
 mod system;
+mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +23,11 @@ use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, Threads, map_columns, multiply, select_columns, select_rows};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
-use admm::Penalty;
 use path::{Stopping, solve_all};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use system::System;
+use terms::Penalty;
 
 /// Extreme learning machine with a robust loss and row-sparse output weights.
 #[derive(Clone, Copy, Debug)]
@@ -140,7 +141,7 @@ impl Method for GorElm {
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         if data.rows() > MOST_ROWS {
             let problem = format!("{} rows are too many for it; it takes up to {MOST_ROWS}", data.rows());
-            return Err(Error::Unsupported { method: "gor-elm", problem });
+            return Err(Error::Unsupported { method: self.name(), problem });
         }
         let layer = Layer::draw(data.inputs().ncols(), self.neurons, plan.seed);
         let points = grid(plan.grid);
@@ -150,6 +151,11 @@ impl Method for GorElm {
         let penalty = points[index];
         let training = Training::new(data, &layer, Threads::current())?;
         let weights = self.solve_one(&points, penalty, &training.system);
+        let sound = (0..weights.ncols()).all(|c| weights.col_as_slice(c).iter().all(|w| w.is_finite()));
+        if !sound {
+            let problem = "its weights overflow; rescale the row weights".into();
+            return Err(Error::Unsupported { method: self.name(), problem });
+        }
         let kept: Vec<usize> =
             (0..weights.nrows()).filter(|&j| (0..weights.ncols()).any(|c| weights[(j, c)] != 0.0)).collect();
         Ok(Box::new(Fitted {

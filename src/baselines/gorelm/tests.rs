@@ -1,8 +1,9 @@
 //! The golden file, the duality gap, a linear program and limiting cases.
 
-use super::admm::{Admm, Penalty, Pull, Tolerance};
+use super::admm::Admm;
 use super::path::{Stopping, solve_all};
 use super::system::System;
+use super::terms::{Penalty, Pull, Tolerance};
 use super::{GorElm, Layer};
 use crate::baselines::extremes::survives_extremes;
 use crate::data::Dataset;
