@@ -2,6 +2,8 @@
 //! [`method`](crate::method).
 
 mod batches;
+#[cfg(test)]
+mod extremes;
 mod fnn;
 mod gorelm;
 mod gp;
@@ -54,4 +56,14 @@ fn original_scale(predictions: &mut Mat<f64>, scale: &Standardiser) {
     for (c, (mean, scale)) in scale.mean.iter().zip(&scale.scale).enumerate() {
         predictions.col_as_slice_mut(c).iter_mut().for_each(|v| *v = mean + scale * *v);
     }
+}
+
+/// Inputs after scaling, held within ±1e150: sums of products of such numbers do not overflow, and nothing so far out
+/// says more than that it is far out.
+fn within_reach(mut inputs: Mat<f64>) -> Mat<f64> {
+    const FARTHEST: f64 = 1e150;
+    for column in 0..inputs.ncols() {
+        inputs.col_as_slice_mut(column).iter_mut().for_each(|x| *x = x.clamp(-FARTHEST, FARTHEST));
+    }
+    inputs
 }

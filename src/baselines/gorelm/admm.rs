@@ -21,57 +21,12 @@
 //! side as columns of one product, which is what makes the products fast.
 
 use super::system::System;
+use super::terms::{Penalty, Pull, Residuals, Tolerance};
 use crate::linalg::{Into, Mat, Threads, dot, product, select_columns};
 use std::ops::Range;
 
 /// After this many steps what is updated in two places is made equal again.
 const REFRESH: usize = 100;
-
-/// How hard the weights are held down.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Penalty {
-    /// λ, its strength.
-    pub(super) strength: f64,
-    /// α, the part of it that removes whole neurons.
-    pub(super) sparsity: f64,
-}
-
-/// ρ and σ. They change how fast the iteration converges, not what to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pull {
-    pub(super) error: f64,
-    pub(super) weights: f64,
-}
-
-impl Pull {
-    /// σ = 4λ: the multiplier of Z must reach length λα whatever λ, and steps of a size that grows with λ get it there.
-    /// With σ = 1 most of the grid is far from its minimum after a thousand iterations.
-    pub(super) fn suited_to(penalty: Penalty) -> Self {
-        Pull { error: 1.0, weights: 4.0 * penalty.strength }
-    }
-}
-
-/// Residuals of one iteration and what they must fall below.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Residuals {
-    pub(super) primal: f64,
-    pub(super) primal_limit: f64,
-    pub(super) dual: f64,
-    pub(super) dual_limit: f64,
-}
-
-/// When to stop: the absolute and the relative tolerance.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tolerance {
-    pub(super) absolute: f64,
-    pub(super) relative: f64,
-}
-
-impl Residuals {
-    pub(super) fn are_small(&self) -> bool {
-        self.primal <= self.primal_limit && self.dual <= self.dual_limit
-    }
-}
 
 /// One (λ, α) under iteration and what depends on it alone.
 struct Member {
@@ -269,8 +224,8 @@ impl<'a> Admm<'a> {
                 *b = ratio / ridge * (z - v);
             }
         }
-        let hidden = system.hidden.as_ref().transpose();
-        product(self.weights.as_mut(), Into::Add, hidden, inside.as_ref(), 1.0, threads);
+        let across = system.across.as_ref();
+        product(self.weights.as_mut(), Into::Add, across, inside.as_ref(), 1.0, threads);
         fit
     }
 

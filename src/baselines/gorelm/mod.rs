@@ -13,19 +13,21 @@
 mod admm;
 mod path;
 mod system;
+mod terms;
 #[cfg(test)]
 mod tests;
 
-use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
+use crate::baselines::{check_question, original_scale, within_reach};
+use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, Threads, map_columns, multiply, select_columns, select_rows};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
-use admm::Penalty;
 use path::{Stopping, solve_all};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use system::System;
+use terms::Penalty;
 
 /// Extreme learning machine with a robust loss and row-sparse output weights.
 #[derive(Clone, Copy, Debug)]
@@ -75,12 +77,8 @@ impl Layer {
     }
 
     /// H for scaled inputs.
-    fn output(&self, mut inputs: Mat<f64>, threads: Threads) -> Mat<f64> {
-        // A neuron has long reached 0 or 1 out there, and sums of such numbers do not overflow.
-        const FARTHEST: f64 = 1e150;
-        for column in 0..inputs.ncols() {
-            inputs.col_as_slice_mut(column).iter_mut().for_each(|x| *x = x.clamp(-FARTHEST, FARTHEST));
-        }
+    fn output(&self, inputs: Mat<f64>, threads: Threads) -> Mat<f64> {
+        let inputs = within_reach(inputs);
         let mut out = multiply(inputs.as_ref(), self.directions.as_ref(), threads);
         map_columns(&mut out, threads, |j, column| {
             column.iter_mut().for_each(|a| *a = 1.0 / (1.0 + (-(*a + self.offsets[j])).exp()));
@@ -117,10 +115,7 @@ impl Training {
 /// HB back on the scale of the targets.
 fn predictions(hidden: &Mat<f64>, weights: &Mat<f64>, scale: &Standardiser, threads: Threads) -> Mat<f64> {
     let mut out = multiply(hidden.as_ref(), weights.as_ref(), threads);
-    for task in 0..out.ncols() {
-        let (middle, half) = (scale.mean[task], scale.scale[task]);
-        out.col_as_slice_mut(task).iter_mut().for_each(|y| *y = middle + half * *y);
-    }
+    original_scale(&mut out, scale);
     out
 }
 
@@ -146,7 +141,7 @@ impl Method for GorElm {
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         if data.rows() > MOST_ROWS {
             let problem = format!("{} rows are too many for it; it takes up to {MOST_ROWS}", data.rows());
-            return Err(Error::Unsupported { method: "gor-elm", problem });
+            return Err(Error::Unsupported { method: self.name(), problem });
         }
         let layer = Layer::draw(data.inputs().ncols(), self.neurons, plan.seed);
         let points = grid(plan.grid);
@@ -156,6 +151,11 @@ impl Method for GorElm {
         let penalty = points[index];
         let training = Training::new(data, &layer, Threads::current())?;
         let weights = self.solve_one(&points, penalty, &training.system);
+        let sound = (0..weights.ncols()).all(|c| weights.col_as_slice(c).iter().all(|w| w.is_finite()));
+        if !sound {
+            let problem = "its weights overflow; rescale the row weights".into();
+            return Err(Error::Unsupported { method: self.name(), problem });
+        }
         let kept: Vec<usize> =
             (0..weights.nrows()).filter(|&j| (0..weights.ncols()).any(|c| weights[(j, c)] != 0.0)).collect();
         Ok(Box::new(Fitted {
@@ -208,8 +208,7 @@ impl GorElm {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
+        check_question(inputs, &self.input_names)?;
         let threads = Threads::current();
         let hidden = self.layer.output(self.input_scale.apply(inputs, &self.input_names)?, threads);
         Ok(Forecast { mean: predictions(&hidden, &self.weights, &self.target_scale, threads), std: None })

@@ -1,7 +1,8 @@
 //! Every point of a grid on one training set: for each α a path of falling λ, each point started where the last ended.
 
-use super::admm::{Admm, Penalty, Pull, Tolerance};
+use super::admm::Admm;
 use super::system::System;
+use super::terms::{Penalty, Pull, Tolerance};
 use crate::linalg::{Mat, Threads};
 
 /// When to give up on a point.

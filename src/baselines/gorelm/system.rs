@@ -10,6 +10,8 @@ pub(super) struct System {
     pub(super) rows: Mat<f64>,
     /// Ĥ = PᵀH, rank×L.
     pub(super) hidden: Mat<f64>,
+    /// Ĥᵀ once more, so that products with it need not turn it round every time.
+    pub(super) across: Mat<f64>,
     /// T, N×C, zero where not observed.
     pub(super) targets: Mat<f64>,
     /// One where a target is observed, else zero.
@@ -56,6 +58,7 @@ impl System {
             directions,
             squares,
             rows,
+            across: rotated.transpose().to_owned(),
             hidden: rotated,
             targets,
             observed,

@@ -1,9 +1,11 @@
 //! The golden file, the duality gap, a linear program and limiting cases.
 
-use super::admm::{Admm, Penalty, Pull, Tolerance};
+use super::admm::Admm;
 use super::path::{Stopping, solve_all};
 use super::system::System;
+use super::terms::{Penalty, Pull, Tolerance};
 use super::{GorElm, Layer};
+use crate::baselines::extremes::survives_extremes;
 use crate::data::Dataset;
 use crate::golden::{golden, matrix};
 use crate::linalg::{Cholesky, Mat, Threads, multiply, select_columns, select_rows};
@@ -428,4 +430,9 @@ fn a_robust_fit_ignores_wild_rows() {
     assert!(error < 1.0, "{error}");
     assert!(fitted.active_features().is_some_and(|count| count <= 80));
     assert_eq!(fitted.chosen().len(), 2);
+}
+
+#[test]
+fn extreme_tables_give_numbers_or_errors() {
+    survives_extremes(&GorElm { neurons: 30, most_iterations: 200 });
 }

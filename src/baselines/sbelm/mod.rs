@@ -14,7 +14,8 @@ mod evidence;
 #[cfg(test)]
 mod tests;
 
-use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
+use crate::baselines::{check_question, original_scale, within_reach};
+use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{Mat, MatRef, Threads, scale_rows, select_columns};
@@ -128,7 +129,7 @@ fn scan(
 ) -> Result<()> {
     let threads = Threads::ONE;
     let training = Training::new(train, seed, threads)?;
-    let inputs = training.input_scale.apply(held_out, train.input_names())?;
+    let inputs = within_reach(training.input_scale.apply(held_out, train.input_names())?);
     let angles = angles(&training.basis, &inputs, threads);
     for (point, &exponent) in exponents.iter().enumerate() {
         let bandwidth = training.bandwidth(exponent);
@@ -137,10 +138,9 @@ fn scan(
         training.basis.lift(&mut features, inputs.as_ref(), bandwidth, threads);
         let mut out = Mat::zeros(inputs.nrows(), tasks.len());
         for (task, relevance) in tasks.iter().enumerate() {
-            let (shift, scale) = (training.target_scale.mean[task], training.target_scale.scale[task]);
-            let mean = mean_of(&features, relevance);
-            out.col_as_slice_mut(task).iter_mut().zip(mean).for_each(|(o, m)| *o = shift + scale * m);
+            out.col_as_slice_mut(task).copy_from_slice(&mean_of(&features, relevance));
         }
+        original_scale(&mut out, &training.target_scale);
         report(point, out);
     }
     Ok(())
@@ -208,21 +208,20 @@ impl Method for SbElm {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
+        check_question(inputs, &self.input_names)?;
         let threads = Threads::current();
-        let inputs = self.input_scale.apply(inputs, &self.input_names)?;
+        let inputs = within_reach(self.input_scale.apply(inputs, &self.input_names)?);
         let mut features = angles(&self.basis, &inputs, threads);
         self.basis.lift(&mut features, inputs.as_ref(), self.bandwidth, threads);
         let shape = (features.nrows(), self.tasks.len());
         let (mut mean, mut std) = (Mat::zeros(shape.0, shape.1), Mat::zeros(shape.0, shape.1));
         for (task, posterior) in self.tasks.iter().enumerate() {
-            let (shift, scale) = (self.target_scale.mean[task], self.target_scale.scale[task]);
-            let expected = mean_of(&features, &posterior.relevance);
-            mean.col_as_slice_mut(task).iter_mut().zip(expected).for_each(|(o, m)| *o = shift + scale * m);
+            mean.col_as_slice_mut(task).copy_from_slice(&mean_of(&features, &posterior.relevance));
+            let scale = self.target_scale.scale[task];
             let variance = posterior.variances(&features);
             std.col_as_slice_mut(task).iter_mut().zip(variance).for_each(|(o, v)| *o = scale * v.sqrt());
         }
+        original_scale(&mut mean, &self.target_scale);
         Ok(Forecast { mean, std: Some(std) })
     }
 

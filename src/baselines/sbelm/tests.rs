@@ -2,6 +2,7 @@
 
 use super::evidence::{Climb, Posterior, Relevance, Rule, maximise};
 use super::{SbElm, Training, grid};
+use crate::baselines::extremes::survives_extremes;
 use crate::data::Dataset;
 use crate::golden::{golden, matrix, vector};
 use crate::linalg::{Cholesky, Mat, Threads, dot, multiply, scale_columns, scale_rows, select_columns, select_rows};
@@ -211,7 +212,8 @@ fn limiting_targets() {
     assert!(constant.active.is_empty() && constant.noise_variance == 0.0);
     // Orthogonal to every feature: all leave, and what remains is noise.
     let ones = Mat::from_fn(10, 3, |n, _| f64::from(n < 5));
-    let targets: Vec<f64> = (0..10).map(|n| if n % 2 == 0 { 1.0 } else { -1.0 } * f64::from(n < 4 || n > 5)).collect();
+    let targets: Vec<f64> =
+        (0..10).map(|n| if n % 2 == 0 { 1.0 } else { -1.0 } * f64::from(!(4..=5).contains(&n))).collect();
     let nothing = maximise(&ones, &targets, 10.0, Rule::USUAL, Threads::ONE);
     assert!(nothing.active.is_empty(), "{nothing:?}");
     assert!((nothing.noise_variance - 0.8).abs() < 1e-12);
@@ -300,4 +302,9 @@ fn the_method_counts_the_union_of_features_and_names_its_bandwidth() {
         }
     }
     assert_eq!(grid(Grid::Full).len(), 11);
+}
+
+#[test]
+fn extreme_tables_give_numbers_or_errors() {
+    survives_extremes(&SbElm);
 }
