@@ -145,18 +145,6 @@ impl KernelMachine {
         (residual, variance)
     }
 
-    /// The same for a function that has the given values at the training rows in place of this one's: each residual
-    /// moves by the difference of the two.
-    pub(crate) fn leave_one_out_around(&self, fitted: &Mat<f64>, threads: Threads) -> (Mat<f64>, Mat<f64>) {
-        let (own, _) = self.predict(self.inputs.as_ref(), false, threads);
-        let (mut residual, variance) = self.leave_one_out();
-        for c in 0..residual.ncols() {
-            let column = residual.col_as_slice_mut(c).iter_mut();
-            column.zip(own.col_as_slice(c)).zip(fitted.col_as_slice(c)).for_each(|((r, own), new)| *r += own - new);
-        }
-        (residual, variance)
-    }
-
     /// Slope of the direct link of each input and its standard deviation: D×C each. Before the data a slope has
     /// variance v₀/D, and covariance v₀x_nd/D with the function at row n.
     pub(crate) fn slopes(&self, threads: Threads) -> (Mat<f64>, Mat<f64>) {

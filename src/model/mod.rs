@@ -297,7 +297,7 @@ impl Model {
     }
 
     /// What the model would have predicted for each training row without it, at the learned hyper-parameters:
-    /// equation 18; for sinusoids fitted to a kernel machine, that machine's answer moved by their difference (30). In cells that were not observed this is the ordinary prediction.
+    /// equation 18; for sinusoids fitted to a kernel machine, what that machine would have predicted. In cells that were not observed this is the ordinary prediction.
     pub fn leave_one_out(&self, data: &Dataset) -> Result<Prediction> {
         if data.fingerprint() != self.fingerprint {
             return Err(Error::Setting {
@@ -317,7 +317,7 @@ impl Model {
                     Some(origin) => {
                         let problem = Problem::new(inputs, targets, data.weights());
                         let machine = KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?;
-                        waves.leave_one_out_beside(&machine, threads)
+                        waves.leave_one_out_of(&machine, threads)
                     }
                 }
             }

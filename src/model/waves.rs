@@ -60,7 +60,8 @@ impl Waves {
     }
 
     /// Sinusoids that reproduce a kernel machine. Their weights are those that do; the noise of a task is what that
-    /// machine's leave-one-out residuals, moved by the difference of the two functions, leave to it (equation 30).
+    /// machine's leave-one-out residuals and the difference of the two functions leave to it (equation 30). Its own noise
+    /// would not do: what a rough kernel takes for a narrow spike at a row is noise to a few sinusoids.
     pub(super) fn distilled(
         problem: &Problem,
         machine: KernelMachine,
@@ -82,15 +83,25 @@ impl Waves {
         let mean = Mat::from_fn(bias.len().min(1) + weights.nrows(), tasks, |k, c| {
             if k < weights.nrows() { weights[(k, c)] } else { bias[c] }
         });
-        let mut design = basis.features_and_one(problem.inputs.as_ref(), &scales);
-        let fitted = multiply(design.as_ref(), mean.as_ref(), threads);
-        let (residual, _) = machine.leave_one_out_around(&fitted, threads);
-        let noise: Vec<f64> = (0..tasks).map(|c| mean_square(problem, &machine, &residual, c)).collect();
-        let tau: Vec<f64> = noise.iter().map(|noise| 1.0 / noise).collect();
-        let typical = tau.iter().sum::<f64>() / tasks as f64;
-        let alpha: Vec<f64> = sinusoids.ratio.iter().map(|ratio| ratio * typical).collect();
-        scale_rows(&mut design, &problem.root);
-        let mut posterior = Posterior::new(problem, design, &alpha, tau, threads)?;
+        let design = basis.features_and_one(problem.inputs.as_ref(), &scales);
+        let (residual, _) = machine.leave_one_out();
+        let square = |c: usize| mean_square(problem, &machine, &residual, c) + sinusoids.misfit[c];
+        // What was read off at many rows is known no better than the training rows know it: together they weigh as much.
+        let share = problem.inputs.nrows() as f64 / sinusoids.rows.nrows() as f64;
+        let weights = vec![share; sinusoids.rows.nrows()];
+        let around = Problem::new(sinusoids.rows.clone(), Mat::zeros(weights.len(), tasks), Some(&weights));
+        let posterior = |tau: Vec<f64>| {
+            let typical = tau.iter().sum::<f64>() / tasks as f64;
+            let alpha: Vec<f64> = sinusoids.ratio.iter().map(|ratio| ratio * typical).collect();
+            let mut design = basis.features_and_one(around.inputs.as_ref(), &scales);
+            scale_rows(&mut design, &around.root);
+            Posterior::new(&around, design, &alpha, tau, threads)
+        };
+        // Residuals hold the noise and what the weights leave open, which is proportional to it.
+        let open = posterior(vec![1.0; tasks])?.variance(&design, threads);
+        let open = open.col_as_slice(0).iter().sum::<f64>() / design.nrows() as f64;
+        let noise: Vec<f64> = (0..tasks).map(|c| square(c) / (1.0 + open)).collect();
+        let mut posterior = posterior(noise.iter().map(|noise| 1.0 / noise).collect())?;
         posterior.mean = mean;
         // As certain of the noise as its rows allow.
         let noise = noise.iter().zip(&problem.mass);
@@ -99,12 +110,10 @@ impl Waves {
         Ok(Waves { basis, scales, noise, posterior, drawn: sinusoids.phases.len(), origin })
     }
 
-    /// Leave-one-out of sinusoids that reproduce a kernel machine.
-    pub(super) fn leave_one_out_beside(&self, machine: &KernelMachine, threads: Threads) -> (Mat<f64>, Mat<f64>) {
+    /// Leave-one-out of sinusoids that reproduce a kernel machine: that machine's residuals, their own uncertainty.
+    pub(super) fn leave_one_out_of(&self, machine: &KernelMachine, threads: Threads) -> (Mat<f64>, Mat<f64>) {
         let design = self.basis.features_and_one(machine.inputs.as_ref(), &self.scales);
-        let fitted = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
-        let (residual, _) = machine.leave_one_out_around(&fitted, threads);
-        (residual, self.posterior.variance(&design, threads))
+        (machine.leave_one_out().0, self.posterior.variance(&design, threads))
     }
 
     /// Mean and, if wanted, variance of the function at standardised rows.

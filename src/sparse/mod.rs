@@ -61,6 +61,8 @@ pub(crate) struct Sinusoids {
     pub(crate) ratio: Vec<f64>,
     /// Mean squared difference to the original over the rows it was read off at, by task.
     pub(crate) misfit: Vec<f64>,
+    /// Those rows.
+    pub(crate) rows: Mat<f64>,
 }
 
 impl Sinusoids {
@@ -98,5 +100,13 @@ pub(crate) fn distil<F: Fn(MatRef<'_, f64>) -> Mat<f64>>(
     let solution = teacher.solve(&frequencies, &phases).ok_or(singular)?;
     let ratio = solution.power.iter().map(|power| penalty * inputs.nrows() as f64 * power).collect();
     let misfit = solution.misfit();
-    Ok(Sinusoids { frequencies, phases, weights: solution.weights, bias: solution.bias, ratio, misfit })
+    Ok(Sinusoids {
+        frequencies,
+        phases,
+        weights: solution.weights,
+        bias: solution.bias,
+        ratio,
+        misfit,
+        rows: teacher.rows,
+    })
 }

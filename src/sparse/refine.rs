@@ -21,7 +21,7 @@ const LEAST_POWER: f64 = 1e-12;
 
 /// What is to be reproduced, and at what price.
 pub(super) struct Teacher {
-    rows: Mat<f64>,
+    pub(super) rows: Mat<f64>,
     /// Values less their means.
     values: Mat<f64>,
     means: Vec<f64>,
