@@ -95,3 +95,41 @@ fn factors(scale: &Standardiser, inputs: &Mat<f64>, scaling: Scaling) -> Vec<f64
         Scaling::Raw => scale.scale.iter().map(|&own| ratio(own)).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn same(a: &Mat<f64>, b: &Mat<f64>) {
+        assert_eq!(a.shape(), b.shape());
+        assert!((0..a.ncols()).all(|j| (0..a.nrows()).all(|i| (a[(i, j)] - b[(i, j)]).abs() < 1e-9)));
+    }
+
+    /// A kernel whose width is the mean distance does not see the units of the data as a whole, however extreme.
+    #[test]
+    fn units_do_not_matter_to_the_kernel() {
+        let x =
+            Mat::from_fn(7, 3, |n, d| if d == 2 { 4.0 } else { ((n * 5 + d * 3) as f64).sin() * (1 + 9 * d) as f64 });
+        let names: Vec<String> = (0..3).map(|d| format!("x{d}")).collect();
+        for scaling in [Scaling::Standardised, Scaling::Raw] {
+            // A column without deviation cannot be standardised, so there its units do matter.
+            let moved = |d: usize| d < 2 || scaling == Scaling::Raw;
+            let new = Mat::from_fn(2, 3, |n, d| x[(n, d)] + if moved(d) { 0.1 } else { 0.0 });
+            let (kernel, k) = Kernel::new(x.as_ref(), &names, scaling).unwrap();
+            let against = kernel.against(new.as_ref()).unwrap();
+            for unit in [1e-250, 1e5, 1e300] {
+                let scaled = |table: &Mat<f64>| Mat::from_fn(table.nrows(), 3, |i, j| unit * (table[(i, j)] - 0.5));
+                let (kernel, other) = Kernel::new(scaled(&x).as_ref(), &names, scaling).unwrap();
+                same(&other, &k);
+                same(&kernel.against(scaled(&new).as_ref()).unwrap(), &against);
+            }
+        }
+        // Raw differs from standardised where columns have different units, and distances are the plain ones.
+        let (_, k) = Kernel::new(x.as_ref(), &names, Scaling::Raw).unwrap();
+        let distance = |i: usize, j: usize| (0..3).map(|d| (x[(i, d)] - x[(j, d)]).powi(2)).sum::<f64>().sqrt();
+        let pairs: Vec<f64> = (0..7).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| distance(i, j)).collect();
+        let width = pairs.iter().sum::<f64>() / 21.0;
+        let expected = (-distance(5, 2).powi(2) / (2.0 * width * width)).exp();
+        assert!((k[(5, 2)] - expected).abs() < 1e-12);
+    }
+}

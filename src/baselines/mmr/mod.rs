@@ -70,7 +70,8 @@ impl Point {
 fn points(grid: Grid) -> Vec<Point> {
     let exponents: [Vec<i32>; 3] = match grid {
         Grid::Full => [(); 3].map(|()| (SMALLEST..=LARGEST).rev().collect()),
-        Grid::Coarse => [vec![-3, -5], vec![-2, -5], vec![-2, -5]],
+        // One λ is enough for a look, by the symmetry of J.
+        Grid::Coarse => [vec![-1], vec![-2, -3, -5], vec![-3, -4, -5]],
     };
     let [latent, trace, square] = &exponents;
     let mut points = Vec::new();

@@ -397,29 +397,3 @@ fn shared_fits_are_those_of_every_point() {
     }
     assert!(same >= 1400, "{same} of 1458");
 }
-
-/// A kernel whose width is the mean distance does not see the units of the data as a whole, however extreme.
-#[test]
-fn units_do_not_matter_to_the_kernel() {
-    let x = Mat::from_fn(7, 3, |n, d| if d == 2 { 4.0 } else { ((n * 5 + d * 3) as f64).sin() * (1 + 9 * d) as f64 });
-    let names: Vec<String> = (0..3).map(|d| format!("x{d}")).collect();
-    for scaling in [Scaling::Standardised, Scaling::Raw] {
-        // A column without deviation cannot be standardised, so there its units do matter.
-        let moved = |d: usize| d < 2 || scaling == Scaling::Raw;
-        let new = Mat::from_fn(2, 3, |n, d| x[(n, d)] + if moved(d) { 0.1 } else { 0.0 });
-        let (kernel, k) = Kernel::new(x.as_ref(), &names, scaling).unwrap();
-        let against = kernel.against(new.as_ref()).unwrap();
-        for unit in [1e-250, 1e5, 1e300] {
-            let scaled = |table: &Mat<f64>| Mat::from_fn(table.nrows(), 3, |i, j| unit * (table[(i, j)] - 0.5));
-            let (kernel, other) = Kernel::new(scaled(&x).as_ref(), &names, scaling).unwrap();
-            close_tables("kernel", &other, &k, 1e-9);
-            close_tables("against", &kernel.against(scaled(&new).as_ref()).unwrap(), &against, 1e-9);
-        }
-    }
-    // Raw differs from standardised where columns have different units, and distances are the plain ones.
-    let (_, k) = Kernel::new(x.as_ref(), &names, Scaling::Raw).unwrap();
-    let distance = |i: usize, j: usize| (0..3).map(|d| (x[(i, d)] - x[(j, d)]).powi(2)).sum::<f64>().sqrt();
-    let pairs: Vec<f64> = (0..7).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| distance(i, j)).collect();
-    let width = pairs.iter().sum::<f64>() / 21.0;
-    close("kernel", k[(5, 2)], (-distance(5, 2).powi(2) / (2.0 * width * width)).exp(), 1e-12);
-}
