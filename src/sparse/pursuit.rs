@@ -71,7 +71,7 @@ pub(super) fn pick(
             product(q.as_mut(), Into::Add, earlier.as_ref(), overlap.as_ref(), -1.0, threads);
         }
         let length = dot(q.col_as_slice(0), q.col_as_slice(0)).sqrt();
-        if !(length > 0.0) {
+        if length.is_nan() || length <= 0.0 {
             break;
         }
         q.col_as_slice_mut(0).iter_mut().for_each(|v| *v /= length);

@@ -149,6 +149,7 @@ fn five_sinusoids_are_recovered() {
         bias: vec![0.4, -2.0],
         ratio: Vec::new(),
         misfit: Vec::new(),
+        rows: Mat::zeros(0, 3),
     };
     let original =
         Original { inputs: &inputs, kernel: &kernel(3), noise: 1e-6, mean: |x: MatRef<'_, f64>| value(&truth, x) };
