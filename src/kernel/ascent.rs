@@ -11,7 +11,7 @@ const LONGEST: f64 = 2.0;
 
 /// What ended the climb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// Two steps in a row gained less than the tolerance, or no step gains at all.
     Top,
     /// The largest number of steps was made.
@@ -22,7 +22,7 @@ pub(super) enum End {
 
 /// Climbs from `start` and returns where it ended with the value there; `None` if there is no value at the start.
 /// `function` gives value and gradient, or `None` where it has none; `watch` sees every accepted point.
-pub(super) fn climb(
+pub(crate) fn climb(
     start: Vec<f64>,
     range: (f64, f64),
     steps: usize,

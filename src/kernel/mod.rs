@@ -10,6 +10,7 @@ mod learn;
 mod machine;
 mod pairs;
 
+pub(crate) use ascent::climb;
 pub(crate) use learn::{Learned, learn};
 pub(crate) use machine::KernelMachine;
 

@@ -27,10 +27,10 @@ use rows::surroundings;
 /// Frequencies to pick from, at least; and at least this many per sinusoid wanted.
 const POOL: (usize, usize) = (256, 2);
 /// Steps of the descent in frequencies and phases.
-const STEPS: usize = 60;
-/// A sinusoid may explain this share of a target's variance per noise variance and row before it must earn more: the
-/// larger, the smoother.
-const PENALTY: f64 = 10.0;
+const STEPS: usize = 40;
+/// The penalty λ in units of σ²K/N, the ratio at which K sinusoids share a unit of prior variance and the rows count as
+/// N. Read off at many rows f looks better known than it is, so the sinusoids are held back a little more than that.
+const PENALTY: f64 = 5.0;
 /// However small the noise: equal sinusoids must not make the weights ambiguous.
 const LEAST_PENALTY: f64 = 1e-8;
 

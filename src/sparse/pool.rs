@@ -7,7 +7,7 @@ use rand::Rng;
 
 /// Largest standard deviation of a drawn sinusoid's angle over the training rows, in radians. The tails of the rough
 /// spectra are heavy, and faster sinusoids than this can only be told from noise where rows are dense.
-const FASTEST: f64 = 3.0;
+const FASTEST: f64 = 6.0;
 
 /// D×`count` frequencies; the families have shares of the draw as they have of the variance.
 pub(super) fn draw(kernel: &Kernel, x: &Mat<f64>, count: usize, rng: &mut impl Rng, threads: Threads) -> Mat<f64> {
@@ -68,7 +68,7 @@ pub(super) fn typical(kernel: &Kernel) -> Vec<f64> {
     (0..kernel.relevance.len())
         .map(|d| {
             let square = (0..3).map(|f| variances[f] * scales[f][d].powi(2)).sum::<f64>() / total;
-            if square.is_finite() { square.sqrt() } else { 1.0 }
+            if square.is_normal() { square.sqrt() } else { 1.0 }
         })
         .collect()
 }

@@ -3,11 +3,11 @@
 //! A frequency ω offers every combination of cos ωᵀx and sin ωᵀx, that is, one sinusoid of any phase. What is left of
 //! the two columns after the sinusoids picked so far has Gram matrix G (2×2) and correlations H (2×C) with what is left
 //! of f; the best single combination v explains the largest eigenvalue of L⁻¹HHᵀL⁻ᵀ (G = LLᵀ) of the sum of squares,
-//! and L ᵀv is its eigenvector. Both G and H are updated without touching the columns: with q the newly picked sinusoid
+//! and Lᵀv is its eigenvector. Both G and H are updated without touching the columns: with q the newly picked sinusoid
 //! made orthonormal to the earlier ones and t = (columns)ᵀq, G loses ttᵀ and H loses t(qᵀf).
 
 use crate::fourier::cosines;
-use crate::linalg::{Into, Mat, Threads, dot, map_columns, multiply, product};
+use crate::linalg::{Into, Mat, MatRef, Threads, dot, map_columns, multiply, product};
 use std::f64::consts::FRAC_PI_2;
 
 /// Share of a column's own square added to its diagonal of G: what is nearly explained already must not be picked for
@@ -31,61 +31,97 @@ pub(super) fn pick(
     count: usize,
     threads: Threads,
 ) -> (Mat<f64>, Vec<f64>) {
-    let (size, tasks) = (pool.ncols(), values.ncols());
-    // Cosines, then sines.
-    let columns = pairs(rows, pool, threads);
-    let centred = centre(values);
-    let everything: f64 = (0..tasks).map(|c| dot(centred.col_as_slice(c), centred.col_as_slice(c))).sum();
-    let mut left = multiply(columns.as_ref().transpose(), centred.as_ref(), threads);
-    let square = |j: usize| dot(columns.col_as_slice(j), columns.col_as_slice(j));
-    let own: Vec<f64> = (0..2 * size).map(square).collect();
-    let mut squares = own.clone();
-    let mut cross: Vec<f64> = (0..size).map(|m| dot(columns.col_as_slice(m), columns.col_as_slice(size + m))).collect();
-    let mut picked = Mat::zeros(rows.nrows(), count);
+    let mut pursuit = Pursuit::new(rows, values, pool, threads);
+    let everything: f64 = (0..values.ncols()).map(|c| square(pursuit.values.col_as_slice(c))).sum();
+    let mut basis = Mat::zeros(rows.nrows(), count);
     let (mut order, mut phases) = (Vec::new(), Vec::new());
-    let mut along = Mat::zeros(2 * size, 1);
     while order.len() < count {
-        let offers = (0..size).map(|m| {
-            let gram = [squares[m] + RIDGE * own[m], cross[m], squares[size + m] + RIDGE * own[size + m]];
-            (m, offer(gram, &left, m, size + m))
-        });
-        // Of equal offers the first counts; one that is not a number never does.
-        let best = offers.fold(None, |best: Option<(usize, Offer)>, (m, offer)| match &best {
-            Some((_, b)) if offer.gain.is_nan() || offer.gain <= b.gain => best,
-            _ => Some((m, offer)),
-        });
-        let Some((m, Offer { gain, mix })) = best else { break };
-        let enough = gain.is_nan() || gain <= NOTHING * everything;
-        if enough && !order.is_empty() {
+        let Some((m, Offer { gain, mix })) = pursuit.best() else { break };
+        if gain <= NOTHING * everything {
             break;
         }
-        // v₁ cos a + v₂ sin a is a multiple of cos(a + p).
-        phases.push(if enough { 0.0 } else { (-mix[1]).atan2(mix[0]) });
+        let Some(direction) = pursuit.direction(m, mix, basis.as_ref().subcols(0, order.len())) else { break };
+        basis.as_mut().col_mut(order.len()).copy_from(direction.as_ref().col(0));
+        pursuit.explain(&direction);
         order.push(m);
-        let done = order.len() - 1;
-        let (earlier, mut this) = picked.as_mut().split_at_col_mut(done);
-        let mut q = Mat::from_fn(rows.nrows(), 1, |n, _| mix[0] * columns[(n, m)] + mix[1] * columns[(n, size + m)]);
-        // Twice, for rounding.
-        for _ in 0..2 {
-            let overlap = multiply(earlier.as_ref().transpose(), q.as_ref(), threads);
-            product(q.as_mut(), Into::Add, earlier.as_ref(), overlap.as_ref(), -1.0, threads);
-        }
-        let length = dot(q.col_as_slice(0), q.col_as_slice(0)).sqrt();
-        if length.is_nan() || length <= 0.0 {
-            break;
-        }
-        q.col_as_slice_mut(0).iter_mut().for_each(|v| *v /= length);
-        this.as_mut().col_mut(0).copy_from(q.as_ref().col(0));
-        product(along.as_mut(), Into::Replace, columns.as_ref().transpose(), q.as_ref(), 1.0, threads);
-        let explained = multiply(q.as_ref().transpose(), centred.as_ref(), threads);
-        let t = along.col_as_slice(0);
-        for c in 0..tasks {
-            left.col_as_slice_mut(c).iter_mut().zip(t).for_each(|(l, t)| *l -= t * explained[(0, c)]);
-        }
-        squares.iter_mut().zip(t).for_each(|(s, t)| *s = (*s - t * t).max(0.0));
-        cross.iter_mut().enumerate().for_each(|(m, x)| *x -= t[m] * t[size + m]);
+        // v₁ cos a + v₂ sin a is a multiple of cos(a + p).
+        phases.push((-mix[1]).atan2(mix[0]));
+    }
+    if order.is_empty() {
+        // A constant function: any sinusoid will do, with weight zero.
+        (order, phases) = (vec![0], vec![0.0]);
     }
     (Mat::from_fn(pool.nrows(), order.len(), |d, k| pool[(d, order[k])]), phases)
+}
+
+/// What is left to explain, and by what.
+struct Pursuit {
+    /// Cosines of the pool, then sines, less their means.
+    columns: Mat<f64>,
+    /// f less its means.
+    values: Mat<f64>,
+    /// Sum of squares of each column as it is …
+    own: Vec<f64>,
+    /// … and of what is left of it: the diagonals of G.
+    squares: Vec<f64>,
+    /// Off the diagonal of G, for each frequency.
+    cross: Vec<f64>,
+    /// H of all columns.
+    left: Mat<f64>,
+    threads: Threads,
+}
+
+impl Pursuit {
+    fn new(rows: &Mat<f64>, values: &Mat<f64>, pool: &Mat<f64>, threads: Threads) -> Self {
+        let columns = pairs(rows, pool, threads);
+        let values = centre(values);
+        let size = pool.ncols();
+        let own: Vec<f64> = (0..2 * size).map(|j| square(columns.col_as_slice(j))).collect();
+        let cross = (0..size).map(|m| dot(columns.col_as_slice(m), columns.col_as_slice(size + m))).collect();
+        let left = multiply(columns.as_ref().transpose(), values.as_ref(), threads);
+        Pursuit { squares: own.clone(), columns, values, own, cross, left, threads }
+    }
+
+    /// The frequency with the best offer; of equal ones the first, and never one that is not a number.
+    fn best(&self) -> Option<(usize, Offer)> {
+        let size = self.cross.len();
+        let offers = (0..size).map(|m| {
+            let diagonal = |j: usize| self.squares[j] + RIDGE * self.own[j];
+            (m, offer([diagonal(m), self.cross[m], diagonal(size + m)], &self.left, m, size + m))
+        });
+        offers.filter(|(_, offer)| !offer.gain.is_nan()).reduce(|a, b| if b.1.gain > a.1.gain { b } else { a })
+    }
+
+    /// The sinusoid of a mix as a unit column orthogonal to `basis`; `None` if nothing is left of it.
+    fn direction(&self, m: usize, mix: [f64; 2], basis: MatRef<'_, f64>) -> Option<Mat<f64>> {
+        let (cosine, sine) = (self.columns.col_as_slice(m), self.columns.col_as_slice(self.cross.len() + m));
+        let mut q = Mat::from_fn(cosine.len(), 1, |n, _| mix[0] * cosine[n] + mix[1] * sine[n]);
+        // Twice, for rounding.
+        for _ in 0..2 {
+            let overlap = multiply(basis.transpose(), q.as_ref(), self.threads);
+            product(q.as_mut(), Into::Add, basis, overlap.as_ref(), -1.0, self.threads);
+        }
+        let length = square(q.col_as_slice(0)).sqrt();
+        q.col_as_slice_mut(0).iter_mut().for_each(|v| *v /= length);
+        (length > 0.0).then_some(q)
+    }
+
+    /// Takes what a unit column explains off G and H.
+    fn explain(&mut self, direction: &Mat<f64>) {
+        let along = multiply(self.columns.as_ref().transpose(), direction.as_ref(), self.threads);
+        let explained = multiply(direction.as_ref().transpose(), self.values.as_ref(), self.threads);
+        let t = along.col_as_slice(0);
+        for c in 0..self.left.ncols() {
+            self.left.col_as_slice_mut(c).iter_mut().zip(t).for_each(|(l, t)| *l -= t * explained[(0, c)]);
+        }
+        self.squares.iter_mut().zip(t).for_each(|(s, t)| *s = (*s - t * t).max(0.0));
+        let size = self.cross.len();
+        self.cross.iter_mut().enumerate().for_each(|(m, x)| *x -= t[m] * t[size + m]);
+    }
+}
+
+fn square(column: &[f64]) -> f64 {
+    dot(column, column)
 }
 
 /// Columns cos(Xω) and sin(Xω) of every frequency, each with its mean taken off.

@@ -1,4 +1,4 @@
-//! Learning frequencies and phases, the weights solved for (variable projection).
+//! Learning frequencies and phases by L-BFGS, the weights solved for (variable projection).
 //!
 //! With P the features cos(XΩ + p) less their column means, s_k² the mean square of column k, F the values to reproduce
 //! less theirs, and n rows, J(Ω, p) = min_W [ ‖F − PW‖² + λn Σ_k s_k²‖w_k‖² ] / 2nC. The penalty counts what a sinusoid
@@ -7,15 +7,13 @@
 
 use super::pursuit::centre_column;
 use crate::fourier::cosines;
+use crate::kernel::climb;
 use crate::linalg::{Cholesky, Into, Mat, Threads, dot, map_columns, multiply, outer, product};
-use std::f64::consts::{FRAC_PI_2, PI};
+use std::f64::consts::FRAC_PI_2;
+use std::ops::ControlFlow;
 
-/// Longest step of a phase, and of a frequency in units of its typical size.
-const RATE: f64 = 0.1;
-/// Adam's memories of gradient and squared gradient.
-const MEMORY: [f64; 2] = [0.9, 0.95];
-/// Steps until the rate is full.
-const WARM: f64 = 5.0;
+/// Share of what is to be explained below which the gain of a step is not worth the step.
+const TOLERANCE: f64 = 1e-5;
 /// A column of less mean square than this is constant to rounding.
 const LEAST_POWER: f64 = 1e-12;
 
@@ -64,6 +62,13 @@ impl Teacher {
     pub(super) fn new(rows: Mat<f64>, mut values: Mat<f64>, penalty: f64, typical: Vec<f64>, threads: Threads) -> Self {
         let means = (0..values.ncols()).map(|c| centre_column(values.col_as_slice_mut(c))).collect();
         Teacher { rows, values, means, penalty, typical, threads }
+    }
+
+    /// J of no sinusoids at all.
+    fn spread(&self) -> f64 {
+        let squares: f64 =
+            (0..self.values.ncols()).map(|c| dot(self.values.col_as_slice(c), self.values.col_as_slice(c))).sum();
+        squares / (2.0 * (self.values.nrows() * self.values.ncols()) as f64)
     }
 
     /// `None` if the weights are not determined to working precision.
@@ -119,45 +124,31 @@ fn square_rows(table: &Mat<f64>) -> Vec<f64> {
     (0..table.nrows()).map(|k| (0..table.ncols()).map(|c| table[(k, c)].powi(2)).sum()).collect()
 }
 
-/// Descends J by Adam, in phases and in frequencies over their typical size; the rate falls to nothing along half a
-/// cosine. Returns the best point seen, which is the start if nothing better came.
-pub(super) fn refine(
-    teacher: &Teacher,
-    mut frequencies: Mat<f64>,
-    mut phases: Vec<f64>,
-    steps: usize,
-) -> (Mat<f64>, Vec<f64>) {
+/// Descends J in the phases and in the frequencies over their typical size. Where J is not known, or nothing better is
+/// found, the start is returned.
+pub(super) fn refine(teacher: &Teacher, frequencies: Mat<f64>, phases: Vec<f64>, steps: usize) -> (Mat<f64>, Vec<f64>) {
     let (inputs, count) = (frequencies.nrows(), phases.len());
-    let mut moments = vec![[0.0; 2]; (inputs + 1) * count];
-    let mut best: Option<(f64, Mat<f64>, Vec<f64>)> = None;
-    for step in 0..=steps {
-        let Some(solution) = teacher.solve(&frequencies, &phases) else { break };
-        if best.as_ref().is_none_or(|(value, ..)| solution.value < *value) {
-            best = Some((solution.value, frequencies.clone(), phases.clone()));
-        }
-        if step == steps {
-            break;
-        }
+    let typical = &teacher.typical;
+    // All of the first sinusoid's frequency, of the second's, …, then the phases.
+    let unpack = |at: &[f64]| {
+        (Mat::from_fn(inputs, count, |d, k| typical[d] * at[k * inputs + d]), at[inputs * count..].to_vec())
+    };
+    let function = |at: &[f64]| {
+        let (frequencies, phases) = unpack(at);
+        let solution = teacher.solve(&frequencies, &phases)?;
+        let value = solution.value;
         let (by_frequency, by_phase) = teacher.gradient(solution, &phases);
-        let done = step as f64;
-        let rate = RATE * ((done + 1.0) / WARM).min(1.0) * 0.5 * (1.0 + (PI * done / steps as f64).cos());
-        let unbiased = MEMORY.map(|m| 1.0 - m.powi(step as i32 + 1));
-        let update = |moment: &mut [f64; 2], gradient: f64| {
-            moment[0] += (1.0 - MEMORY[0]) * (gradient - moment[0]);
-            moment[1] += (1.0 - MEMORY[1]) * (gradient * gradient - moment[1]);
-            let size = (moment[1] / unbiased[1]).sqrt();
-            if size > f64::MIN_POSITIVE { rate * moment[0] / unbiased[0] / size } else { 0.0 }
-        };
-        for k in 0..count {
-            let moments = &mut moments[k * (inputs + 1)..];
-            for (d, &typical) in teacher.typical.iter().enumerate() {
-                frequencies[(d, k)] -= typical * update(&mut moments[d], typical * by_frequency[(d, k)]);
-            }
-            phases[k] -= update(&mut moments[inputs], by_phase[k]);
-        }
-    }
-    match best {
-        Some((_, frequencies, phases)) => (frequencies, phases),
+        let slopes = (0..inputs * count).map(|i| -typical[i % inputs] * by_frequency[(i % inputs, i / inputs)]);
+        Some((-value, slopes.chain(by_phase.iter().map(|g| -g)).collect()))
+    };
+    let start: Vec<f64> = (0..inputs * count)
+        .map(|i| frequencies[(i % inputs, i / inputs)] / typical[i % inputs])
+        .chain(phases.clone())
+        .collect();
+    let everything = teacher.spread();
+    let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
+    match climb(start, (f64::NEG_INFINITY, f64::INFINITY), steps, TOLERANCE * everything, function, go_on) {
+        Some((at, ..)) => unpack(&at),
         None => (frequencies, phases),
     }
 }

@@ -137,6 +137,27 @@ fn the_pursuit_picks_what_lowers_the_squares_most() {
     }
 }
 
+/// From a start beside the truth, the descent finds the truth.
+#[test]
+fn the_descent_ends_at_the_truth() {
+    let (rows, frequencies, phases) = (normal(200, 3, 1), normal(3, 4, 2), vec![0.3, -1.0, 2.0, 0.0]);
+    let angles = multiply(rows.as_ref(), frequencies.as_ref(), Threads::ONE);
+    let waves = Mat::from_fn(200, 4, |n, k| (angles[(n, k)] + phases[k]).cos());
+    let values = multiply(waves.as_ref(), normal(4, 2, 3).as_ref(), Threads::ONE);
+    let teacher = Teacher::new(rows, values, 1e-10, vec![0.7; 3], Threads::ONE);
+    let moved = Mat::from_fn(3, 4, |d, k| frequencies[(d, k)] + 0.1 * ((d * 5 + k * 3) as f64).sin());
+    let start: Vec<f64> = phases.iter().map(|p| p + 0.2).collect();
+    let before = teacher.solve(&moved, &start).unwrap().value;
+    let (found, found_phases) = refine(&teacher, moved, start, 200);
+    let after = teacher.solve(&found, &found_phases).unwrap().value;
+    println!("{before:.2e} becomes {after:.2e}");
+    assert!(before > 1e-2 && after < 1e-3 * before);
+    for k in 0..4 {
+        (0..3).for_each(|d| assert!((found[(d, k)] - frequencies[(d, k)]).abs() < 2e-2));
+        assert!((found_phases[k] - phases[k]).abs() < 2e-2);
+    }
+}
+
 /// A sum of five sinusoids is found again, at rows never seen.
 #[test]
 fn five_sinusoids_are_recovered() {
@@ -157,7 +178,9 @@ fn five_sinusoids_are_recovered() {
         let found = distil(&original, count, 1, Threads::ONE).unwrap();
         let missed = unexplained(&value(&truth, new.as_ref()), &value(&found, new.as_ref()));
         println!("{count} sinusoids miss {missed:.2e}");
-        assert!(found.phases.len() <= count && missed < 1e-2, "{count} sinusoids miss {missed}");
+        // With none to spare the descent may end beside the truth.
+        let limit = if count == 5 { 2e-2 } else { 1e-3 };
+        assert!(found.phases.len() <= count && missed < limit, "{count} sinusoids miss {missed}");
     }
 }
 
