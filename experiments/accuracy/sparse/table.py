@@ -56,6 +56,6 @@ def curve(path, groups, title):
 lines = [open(HERE + "/head.md").read()]
 lines += curve(HERE + "/dev.csv", GROUPS, "The curve (Rust, first 2 of 5 folds)")
 if os.path.exists(HERE + "/eight.csv"):
-    lines += curve(HERE + "/eight.csv", ("real",), "The eight data sets, ten folds (looked at after everything was fixed)")
+    lines += curve(HERE + "/eight.csv", ("real",), "The eight data sets, ten folds (second look, with everything fixed)")
 lines += prototype([])
 open(os.path.dirname(HERE) + "/sparse.md", "w").write("\n".join(lines) + "\n")
