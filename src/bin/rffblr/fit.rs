@@ -109,7 +109,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64, path: Option<&Path>) -> 
     let header = ["each row left out in turn", "rows", "R²", "RMSE", "90 % interval holds", "noise std"];
     let mut text = format!("\n{}\n", output::table(header, rows));
     text += &format!(
-        "Task R² {:.3} over {} targets, {} rows, {} inputs. {}. {} after {} steps, {seconds:.1} s.\n",
+        "Task R² {:.3} over {} targets, {} rows, {} inputs. {}. {} after {} steps, {seconds:.2} s.\n",
         scores.task_r2,
         model.target_names().len(),
         data.rows(),
