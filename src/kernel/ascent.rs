@@ -21,13 +21,14 @@ pub(crate) enum End {
 }
 
 /// Climbs from `start` and returns where it ended with the value there; `None` if there is no value at the start.
-/// `function` gives value and gradient, or `None` where it has none; `watch` sees every accepted point.
+/// `function` gives value and gradient, or `None` where it has none; `watch` sees every accepted point. The tolerance is
+/// a gain, or a share of the value if that is more.
 pub(crate) fn climb(
     start: Vec<f64>,
     range: (f64, f64),
     steps: usize,
-    tolerance: f64,
-    function: impl Fn(&[f64]) -> Option<(f64, Vec<f64>)>,
+    tolerance: (f64, f64),
+    mut function: impl FnMut(&[f64]) -> Option<(f64, Vec<f64>)>,
     mut watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
 ) -> Option<(Vec<f64>, f64, End)> {
     let finite =
@@ -78,7 +79,7 @@ pub(crate) fn climb(
                 history.pop_front();
             }
         }
-        small_gains = if v - value < tolerance { small_gains + 1 } else { 0 };
+        small_gains = if v - value < tolerance.0.max(tolerance.1 * value.abs()) { small_gains + 1 } else { 0 };
         (at, value, gradient) = (trial, v, g);
         if watch(&at, value).is_break() {
             return Some((at, value, End::Asked));
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn finds_the_top_of_a_curved_ridge() {
-        let (at, value, end) = climb(vec![-1.2, 1.0], (-9.0, 9.0), 200, 1e-12, valley, go_on).unwrap();
+        let (at, value, end) = climb(vec![-1.2, 1.0], (-9.0, 9.0), 200, (1e-12, 0.0), valley, go_on).unwrap();
         assert_eq!(end, End::Top);
         assert!((at[0] - 1.0).abs() < 1e-4 && (at[1] - 1.0).abs() < 1e-4 && value > -1e-8, "{at:?}");
     }
@@ -139,12 +140,13 @@ mod tests {
             seen.push(v);
             ControlFlow::Continue(())
         };
-        let (at, ..) = climb(vec![0.0, 0.0], (-0.5, 0.5), 100, 1e-9, valley, watch).unwrap();
+        let (at, ..) = climb(vec![0.0, 0.0], (-0.5, 0.5), 100, (1e-9, 0.0), valley, watch).unwrap();
         assert!(at.iter().all(|a| a.abs() <= 0.5));
         assert!(seen.is_sorted());
-        let asked = climb(vec![0.0, 0.0], (-9.0, 9.0), 100, 1e-9, valley, |_, _| ControlFlow::Break(())).unwrap();
+        let asked =
+            climb(vec![0.0, 0.0], (-9.0, 9.0), 100, (1e-9, 0.0), valley, |_, _| ControlFlow::Break(())).unwrap();
         assert_eq!(asked.2, End::Asked);
-        assert!(climb(vec![0.0], (-1.0, 1.0), 9, 1e-9, |_| None, go_on).is_none());
-        assert_eq!(climb(vec![0.0, 0.0], (-9.0, 9.0), 3, 1e-9, valley, go_on).unwrap().2, End::Steps);
+        assert!(climb(vec![0.0], (-1.0, 1.0), 9, (1e-9, 0.0), |_| None, go_on).is_none());
+        assert_eq!(climb(vec![0.0, 0.0], (-9.0, 9.0), 3, (1e-9, 0.0), valley, go_on).unwrap().2, End::Steps);
     }
 }

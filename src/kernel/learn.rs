@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 
 /// Everything learned is a logarithm within this range, for standardised data.
 const RANGE: (f64, f64) = (-12.0, 8.0);
-/// Gain in nats below which another step is not worth its factorisation.
-const TOLERANCE: f64 = 0.02;
+/// Gain below which another step is not worth its factorisation: so many nats, or this share of the bound.
+const TOLERANCE: (f64, f64) = (0.02, 1e-5);
 /// Prior standard deviation of ln v, ln γ and ln σ² around typical values: a factor of twenty either way is no surprise.
 const WIDE: f64 = 3.0;
 /// Prior standard deviation of ln r around 0: relevance has to earn its way.
@@ -44,15 +44,15 @@ pub(crate) fn learn(
     threads: Threads,
     mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
 ) -> Result<Learned> {
-    let evidence = Evidence::new(problem, threads);
+    let mut evidence = Evidence::new(problem, threads);
+    let start = earlier.map_or_else(|| evidence.start(), pack);
+    let typical_noise = evidence.typical[NOISE].exp();
     let show = |at: &[f64], value: f64| {
         let (kernel, noise) = unpack(at);
         watch(&kernel, noise, value)
     };
-    let start = earlier.map_or_else(|| evidence.start(), pack);
     let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
-    let (at, _, end) =
-        found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: evidence.typical[NOISE].exp() })?;
+    let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
     let (kernel, noise) = unpack(&at);
     Ok(Learned { kernel, noise, converged: end == End::Top, asked: end == End::Asked })
 }
@@ -83,6 +83,10 @@ struct Evidence<'a> {
     /// Means of the prior.
     typical: Vec<f64>,
     threads: Threads,
+    /// Overwritten at every point: getting so much memory from the system costs as much as using it.
+    parts: Parts,
+    gram: Mat<f64>,
+    slope: Mat<f64>,
 }
 
 impl<'a> Evidence<'a> {
@@ -97,7 +101,9 @@ impl<'a> Evidence<'a> {
         typical[SCALE + 1] = -0.5 * (2.0 * count).ln();
         typical[SCALE + 2] = -(1.128 * count).ln();
         typical[NOISE] = 0.2f64.ln();
-        Evidence { problem, fixed: Fixed::new(x, threads), typical, threads }
+        let square = || Mat::zeros(x.nrows(), x.nrows());
+        let (parts, gram, slope) = (Parts::new(x.nrows()), square(), square());
+        Evidence { problem, fixed: Fixed::new(x, threads), typical, threads, parts, gram, slope }
     }
 
     fn start(&self) -> Vec<f64> {
@@ -108,11 +114,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// Bound plus log prior, and their gradient; `None` where the Gram matrix is singular to rounding.
-    fn at(&self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
+    fn at(&mut self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
         let (kernel, noise) = unpack(at);
-        let parts = kernel.parts(&self.problem.inputs, &self.fixed, self.threads);
-        let (mut value, slope, noise_slope) = self.likelihood(kernel.gram_of(&parts, &self.fixed), noise)?;
-        let mut gradient = self.chain(&kernel, parts, slope);
+        kernel.parts(&self.problem.inputs, &self.fixed, &mut self.parts, self.threads);
+        kernel.sum_of(&self.parts, &self.fixed, &mut self.gram);
+        let (mut value, noise_slope) = self.likelihood(noise)?;
+        let mut gradient = self.chain(&kernel);
         gradient[NOISE] = noise_slope;
         for (i, ((g, at), typical)) in gradient.iter_mut().zip(at).zip(&self.typical).enumerate() {
             let width = if i < RELEVANCE { WIDE } else { NARROW };
@@ -123,14 +130,16 @@ impl<'a> Evidence<'a> {
         Some((value, gradient))
     }
 
-    /// ln p(Y), its slope in each kernel entry (lower triangle; an entry off the diagonal stands for two) and in ln σ².
-    fn likelihood(&self, gram: Mat<f64>, noise: f64) -> Option<(f64, Mat<f64>, f64)> {
-        let rows = gram.nrows();
+    /// ln p(Y) and its slope in ln σ²; the slope in each kernel entry goes to `self.slope` (lower triangle; an entry off
+    /// the diagonal stands for two).
+    fn likelihood(&mut self, noise: f64) -> Option<(f64, f64)> {
         let (mut value, mut noise_slope) = (0.0, 0.0);
-        let mut slope = Mat::zeros(rows, rows);
+        for j in 0..self.slope.ncols() {
+            self.slope.col_as_slice_mut(j)[j..].fill(0.0);
+        }
         // A part of the rows may have none of a task.
         for group in self.problem.groups.iter().filter(|group| !group.root.is_empty()) {
-            let factor = factorised(&gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
+            let factor = factorised(&self.gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
             let (count, tasks) = (group.root.len(), group.tasks.len() as f64);
             let mut solved = group.targets.clone();
             factor.half_solve(solved.as_mut());
@@ -140,29 +149,41 @@ impl<'a> Evidence<'a> {
             for c in 0..solved.ncols() {
                 value -= 0.5 * dot(solved.col_as_slice(c), group.targets.col_as_slice(c));
             }
-            let inverse = factor.into_inverse(true).1?;
-            let mut pulled = Mat::zeros(count, count);
-            outer(pulled.as_mut(), Into::Replace, solved.as_ref(), self.threads);
-            let at = |i: usize| group.rows.as_ref().map_or(i, |rows| rows[i]);
-            let mut trace = 0.0;
+            // BBᵀ − C K′⁻¹ in the place of the inverse.
+            let mut pulled = factor.into_inverse(true).1?;
             for j in 0..count {
-                let (column, inverse) = (pulled.col_as_slice(j), inverse.col_as_slice(j));
-                let out = slope.col_as_slice_mut(at(j));
-                trace += 0.5 * (column[j] - tasks * inverse[j]);
-                for i in j..count {
-                    let both = if i == j { 0.5 } else { 1.0 };
-                    out[at(i)] += both * (column[i] - tasks * inverse[i]) * group.root[i] * group.root[j];
+                pulled.col_as_slice_mut(j)[j..].iter_mut().for_each(|v| *v *= -tasks);
+            }
+            outer(pulled.as_mut(), Into::Add, solved.as_ref(), self.threads);
+            noise_slope += 0.5 * noise * (0..count).map(|i| pulled[(i, i)]).sum::<f64>();
+            noise_slope -= 0.5 * tasks * (mass - count as f64);
+            for j in 0..count {
+                let (from, u) = (&pulled.col_as_slice(j)[j..], group.root[j]);
+                match &group.rows {
+                    None => {
+                        let to = self.slope.col_as_slice_mut(j)[j..].iter_mut();
+                        to.zip(from).zip(&group.root[j..]).for_each(|((to, from), v)| *to += from * u * v);
+                    }
+                    Some(rows) => {
+                        let to = self.slope.col_as_slice_mut(rows[j]);
+                        for ((&row, from), v) in rows[j..].iter().zip(from).zip(&group.root[j..]) {
+                            to[row] += from * u * v;
+                        }
+                    }
                 }
             }
-            noise_slope += noise * trace - 0.5 * tasks * (mass - count as f64);
         }
-        Some((value, slope, noise_slope))
+        for j in 0..self.slope.ncols() {
+            self.slope[(j, j)] *= 0.5;
+        }
+        Some((value, noise_slope))
     }
 
     /// From the slope in each kernel entry to the slope in each logarithm.
-    fn chain(&self, kernel: &Kernel, mut parts: Parts, slope: Mat<f64>) -> Vec<f64> {
+    fn chain(&mut self, kernel: &Kernel) -> Vec<f64> {
+        let (parts, slope) = (&mut self.parts, &self.slope);
         let mut gradient = vec![0.0; self.typical.len()];
-        gradient[VARIANCE] = kernel.linear * inner(&slope, &self.fixed.linear);
+        gradient[VARIANCE] = kernel.linear * inner(slope, &self.fixed.linear);
         let distances = [&self.fixed.square, &parts.root, &parts.absolute];
         let families = [
             (&mut parts.rbf, kernel.rbf),
@@ -203,15 +224,22 @@ pub(super) fn factorised(
     threads: Threads,
 ) -> Option<Cholesky> {
     let count = root.len();
-    let at = |i: usize| rows.map_or(i, |rows| rows[i]);
     let mut k = Mat::zeros(count, count);
     for j in 0..count {
-        let from = gram.col_as_slice(at(j));
-        let to = k.col_as_slice_mut(j);
-        for i in j..count {
-            to[i] = from[at(i)] * root[i] * root[j];
+        let (to, u) = (&mut k.col_as_slice_mut(j)[j..], root[j]);
+        match rows {
+            None => {
+                let from = gram.col_as_slice(j)[j..].iter().zip(&root[j..]);
+                to.iter_mut().zip(from).for_each(|(to, (from, v))| *to = from * u * v);
+            }
+            Some(rows) => {
+                let from = gram.col_as_slice(rows[j]);
+                for ((to, &row), v) in to.iter_mut().zip(&rows[j..]).zip(&root[j..]) {
+                    *to = from[row] * u * v;
+                }
+            }
         }
-        to[j] += noise;
+        to[0] += noise;
     }
     Cholesky::new(k, threads)
 }
@@ -239,11 +267,11 @@ mod tests {
     fn the_gradient_equals_central_differences() {
         for (weighted, gaps) in [(false, false), (true, false), (true, true)] {
             let problem = problem(weighted, gaps);
-            let evidence = Evidence::new(&problem, Threads::ONE);
+            let mut evidence = Evidence::new(&problem, Threads::ONE);
             let at = somewhere(&evidence);
             let (_, gradient) = evidence.at(&at).unwrap();
             for i in 0..at.len() {
-                let shifted = |by: f64| {
+                let mut shifted = |by: f64| {
                     let mut moved = at.clone();
                     moved[i] += by;
                     evidence.at(&moved).unwrap().0
@@ -262,7 +290,7 @@ mod tests {
         let y = Mat::from_fn(8, 2, |n, c| if missing(n, c) { f64::NAN } else { ((n * 3 + c) as f64).cos() });
         let weights: Vec<f64> = (0..8).map(|n| (n % 3) as f64).collect();
         let problem = Problem::new(x.clone(), y.clone(), Some(&weights));
-        let evidence = Evidence::new(&problem, Threads::ONE);
+        let mut evidence = Evidence::new(&problem, Threads::ONE);
         let at = somewhere(&evidence);
         let (kernel, noise) = unpack(&at);
         let full = kernel.cross(&x, x.as_ref(), Threads::ONE);
@@ -302,8 +330,8 @@ mod tests {
         assert!((again.0.laplace.scale / whole.kernel.laplace.scale - 1.0).abs() < 1e-12);
         assert!((again.0.laplace_l1.variance / whole.kernel.laplace_l1.variance - 1.0).abs() < 1e-12);
         let half = learn(&problem, None, 4, Threads::ONE, on).unwrap();
-        let evidence = Evidence::new(&problem, Threads::ONE);
-        let value = |l: &Learned| evidence.at(&pack(l)).unwrap().0;
+        let mut evidence = Evidence::new(&problem, Threads::ONE);
+        let mut value = |l: &Learned| evidence.at(&pack(l)).unwrap().0;
         let rest = learn(&problem, Some(&half), 40, Threads::ONE, on).unwrap();
         assert!(value(&rest) > value(&half));
     }

@@ -53,6 +53,13 @@ struct Parts {
     absolute: Mat<f64>,
 }
 
+impl Parts {
+    fn new(rows: usize) -> Parts {
+        let empty = || Mat::zeros(rows, rows);
+        Parts { rbf: empty(), laplace: empty(), laplace_l1: empty(), root: empty(), absolute: empty() }
+    }
+}
+
 /// What does not change while the kernel is learned, lower triangles.
 struct Fixed {
     /// XXᵀ/D.
@@ -68,7 +75,8 @@ impl Fixed {
         for j in 0..linear.ncols() {
             linear.col_as_slice_mut(j).iter_mut().for_each(|v| *v /= x.ncols() as f64);
         }
-        let (_, square) = pairs::within(x, &vec![1.0; x.ncols()], threads);
+        let (mut absolute, mut square) = (Mat::zeros(x.nrows(), x.nrows()), Mat::zeros(x.nrows(), x.nrows()));
+        pairs::within(x, &vec![1.0; x.ncols()], &mut absolute, &mut square, threads);
         Fixed { linear, square }
     }
 }
@@ -80,31 +88,27 @@ fn decay(out: &mut [f64], scale: f64, distance: &[f64]) {
 }
 
 impl Kernel {
-    fn parts(&self, x: &Mat<f64>, fixed: &Fixed, threads: Threads) -> Parts {
-        let rows = x.nrows();
-        let (absolute, mut root) = pairs::within(x, &self.relevance, threads);
-        let empty = || Mat::zeros(rows, rows);
-        let (mut rbf, mut laplace, mut laplace_l1) = (empty(), empty(), empty());
-        for j in 0..rows {
+    fn parts(&self, x: &Mat<f64>, fixed: &Fixed, parts: &mut Parts, threads: Threads) {
+        let Parts { rbf, laplace, laplace_l1, root, absolute } = parts;
+        pairs::within(x, &self.relevance, absolute, root, threads);
+        for j in 0..x.nrows() {
             root.col_as_slice_mut(j)[j..].iter_mut().for_each(|d| *d = d.sqrt());
             decay(&mut rbf.col_as_slice_mut(j)[j..], self.rbf.scale, &fixed.square.col_as_slice(j)[j..]);
             decay(&mut laplace.col_as_slice_mut(j)[j..], self.laplace.scale, &root.col_as_slice(j)[j..]);
             decay(&mut laplace_l1.col_as_slice_mut(j)[j..], self.laplace_l1.scale, &absolute.col_as_slice(j)[j..]);
         }
-        Parts { rbf, laplace, laplace_l1, root, absolute }
     }
 
-    /// κ between training rows: lower triangle.
-    fn gram_of(&self, parts: &Parts, fixed: &Fixed) -> Mat<f64> {
-        let mut gram = fixed.linear.clone();
+    /// κ between training rows, into a lower triangle.
+    fn sum_of(&self, parts: &Parts, fixed: &Fixed, gram: &mut Mat<f64>) {
         for j in 0..gram.ncols() {
-            let (a, b, c) =
-                (parts.rbf.col_as_slice(j), parts.laplace.col_as_slice(j), parts.laplace_l1.col_as_slice(j));
-            for (i, v) in gram.col_as_slice_mut(j).iter_mut().enumerate().skip(j) {
-                *v = self.sum(*v, a[i], b[i], c[i]);
+            let (a, b) = (&parts.rbf.col_as_slice(j)[j..], &parts.laplace.col_as_slice(j)[j..]);
+            let (c, linear) = (&parts.laplace_l1.col_as_slice(j)[j..], &fixed.linear.col_as_slice(j)[j..]);
+            let column = gram.col_as_slice_mut(j)[j..].iter_mut().zip(linear);
+            for ((((v, linear), a), b), c) in column.zip(a).zip(b).zip(c) {
+                *v = self.sum(*linear, *a, *b, *c);
             }
         }
-        gram
     }
 
     fn sum(&self, linear: f64, rbf: f64, laplace: f64, laplace_l1: f64) -> f64 {
@@ -117,8 +121,11 @@ impl Kernel {
     /// κ between all rows of `x`: lower triangle.
     pub(crate) fn gram(&self, x: &Mat<f64>, threads: Threads) -> Mat<f64> {
         let fixed = Fixed::new(x, threads);
-        let parts = self.parts(x, &fixed, threads);
-        self.gram_of(&parts, &fixed)
+        let mut parts = Parts::new(x.nrows());
+        self.parts(x, &fixed, &mut parts, threads);
+        let mut gram = Mat::zeros(x.nrows(), x.nrows());
+        self.sum_of(&parts, &fixed, &mut gram);
+        gram
     }
 
     /// κ from the rows of `x` to those of `new`: N×N′.

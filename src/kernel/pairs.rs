@@ -203,14 +203,11 @@ fn distances_to(
     }
 }
 
-/// d₁ and d₂² between all rows of `x`: lower triangles.
-pub(super) fn within(x: &Mat<f64>, r: &[f64], threads: Threads) -> (Mat<f64>, Mat<f64>) {
-    let rows = x.nrows();
-    let (mut one, mut two) = (Mat::zeros(rows, rows), Mat::zeros(rows, rows));
-    each_pair_of_columns(&mut one, &mut two, x.ncols(), threads, |j, one, two| {
+/// d₁ and d₂² between all rows of `x`, into lower triangles.
+pub(super) fn within(x: &Mat<f64>, r: &[f64], one: &mut Mat<f64>, two: &mut Mat<f64>, threads: Threads) {
+    each_pair_of_columns(one, two, x.ncols(), threads, |j, one, two| {
         distances_to(x, j, x.as_ref(), j, r, &mut one[j..], &mut two[j..]);
     });
-    (one, two)
 }
 
 /// d₁ and d₂² from the rows of `x` to those of `new`: N×N′.
@@ -280,7 +277,8 @@ mod tests {
         for inputs in [1, 3, 4, 5, 9] {
             let x = table(37, inputs);
             let r: Vec<f64> = (0..inputs).map(|d| 0.2 + d as f64).collect();
-            let (one, two) = within(&x, &r, Threads::ONE);
+            let (mut one, mut two) = (Mat::zeros(37, 37), Mat::zeros(37, 37));
+            within(&x, &r, &mut one, &mut two, Threads::ONE);
             let (cross_one, cross_two) = between(&x, x.as_ref(), &r, Threads::ONE);
             let (linear, square) = (table(37, 37), table(37, 37));
             let mut expected = vec![0.0; inputs];
@@ -324,7 +322,8 @@ mod tests {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let (one, two) = within(&x, &r, Threads::current());
+                let (mut one, mut two) = (Mat::zeros(150, 150), Mat::zeros(150, 150));
+                within(&x, &r, &mut one, &mut two, Threads::current());
                 let pulled = pull(&x, &one, &two, Threads::current());
                 (one, two, pulled)
             })
