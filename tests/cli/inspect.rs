@@ -49,6 +49,39 @@ fn without_further_settings_it_is_a_kernel_machine() {
     assert!(folder.done(&["verify", "model.json"]).out.contains("10 probe predictions"));
 }
 
+/// What `inspect` prints is the function: between two rows, the sinusoids differ as the predictions do.
+#[test]
+fn a_sparse_model_is_its_formula() {
+    let folder = Folder::new();
+    folder.put("t.csv", {
+        let row = |n: usize| {
+            let (a, b) = ((n as f64 * 0.7).sin() * 2.0, (n as f64 * 1.3).cos());
+            format!("{a},{b},{},{}\n", a.sin() + b, a * b)
+        };
+        String::from("a,b,y,z\n") + &(0..80).map(row).collect::<String>()
+    });
+    folder.put("new.csv", "a,b\n0.5,0.2\n-1,0.7\n");
+    folder.done(&["fit", "t.csv", "--targets=y,z", "--sparsity=0.75", "-om.json"]);
+    assert!(folder.done(&["inspect", "m.json"]).out.contains(" cosines and a constant."));
+    let facts: Value = serde_json::from_str(&folder.done(&["inspect", "m.json", "--json"]).out).unwrap();
+    let waves = facts["sinusoids"].as_array().unwrap();
+    assert!(!waves.is_empty() && waves.len() <= 20, "{}", waves.len());
+    let number = |value: &Value| value.as_f64().unwrap();
+    let value = |row: [f64; 2], task: usize| -> f64 {
+        let wave = |w: &Value| {
+            let angle = number(&w["phase"]) + (0..2).map(|d| number(&w["frequency"][d]) * row[d]).sum::<f64>();
+            number(&w["weight"][task]) * angle.cos()
+        };
+        waves.iter().map(wave).sum()
+    };
+    let predicted = crate::common::read_numbers(&folder.done(&["predict", "m.json", "new.csv"]).out);
+    for (task, name) in ["y", "z"].iter().enumerate() {
+        let column = predicted.iter().find(|(found, _)| found.starts_with(name)).unwrap();
+        let (expected, found) = (column.1[1] - column.1[0], value([-1.0, 0.7], task) - value([0.5, 0.2], task));
+        assert!((expected - found).abs() < 1e-9, "{name}: {expected} {found}");
+    }
+}
+
 #[test]
 fn the_json_holds_the_same_as_the_model() {
     let folder = fitted();

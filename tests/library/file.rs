@@ -1,7 +1,8 @@
 //! The model file: what goes in comes out, and nothing else gets in.
 
 use crate::{normal, smooth, with_gaps};
-use rffblr::{FeatureCount, Model, Settings, fit};
+use rffblr::data::Standardiser;
+use rffblr::{FeatureCount, Form, Model, Settings, fit};
 use serde_json::{Value, json};
 
 fn model() -> Model {
@@ -38,13 +39,23 @@ fn the_layout_of_the_json_does_not_matter() {
 }
 
 #[test]
-fn no_row_of_the_data_is_in_the_file_of_a_model_of_cosines() {
+fn no_row_of_the_data_is_in_the_file_of_a_formula() {
     let data = smooth(30, 3, 2, 73);
-    let text = fit(&data, &Settings::COSINES).unwrap().to_json().unwrap();
-    for n in 0..30 {
-        assert!(!text.contains(&data.inputs()[(n, 0)].to_string()), "row {n} of the inputs");
-        assert!(!text.contains(&data.targets()[(n, 0)].to_string()), "row {n} of the targets");
+    let standardised = Standardiser::new(data.inputs(), None).apply(data.inputs(), data.input_names()).unwrap();
+    let sparse = Settings { form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT };
+    let holds = |settings: &Settings, number: f64| {
+        fit(&data, settings).unwrap().to_json().unwrap().contains(&number.to_string())
+    };
+    for settings in [Settings::COSINES, sparse] {
+        let text = fit(&data, &settings).unwrap().to_json().unwrap();
+        for n in 0..30 {
+            for number in [data.inputs()[(n, 0)], standardised[(n, 0)], data.targets()[(n, 0)]] {
+                assert!(!text.contains(&number.to_string()), "row {n}: {number}");
+            }
+        }
     }
+    // A kernel machine is made of its rows, and the test above would notice.
+    assert!(holds(&Settings::DEFAULT, standardised[(4, 0)]));
 }
 
 #[test]
