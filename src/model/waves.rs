@@ -100,12 +100,14 @@ impl Waves {
         // Residuals hold the noise and what the weights leave open, which is proportional to it.
         let open = posterior(vec![1.0; tasks])?.variance(&design, threads);
         let open = open.col_as_slice(0).iter().sum::<f64>() / design.nrows() as f64;
-        let noise: Vec<f64> = (0..tasks).map(|c| square(c) / (1.0 + open)).collect();
-        let mut posterior = posterior(noise.iter().map(|noise| 1.0 / noise).collect())?;
+        // E[1/τ] is the noise, known as well as its rows allow.
+        let belief = |c: usize| {
+            let half = 0.5 * problem.mass[c];
+            Gamma { shape: 1.0 + half, rate: half * square(c) / (1.0 + open) }
+        };
+        let noise: Vec<Gamma> = (0..tasks).map(belief).collect();
+        let mut posterior = posterior(noise.iter().map(|noise| noise.mean()).collect())?;
         posterior.mean = mean;
-        // As certain of the noise as its rows allow.
-        let noise = noise.iter().zip(&problem.mass);
-        let noise = noise.map(|(noise, mass)| Gamma { shape: 1.0 + 0.5 * mass, rate: 0.5 * mass * noise }).collect();
         let origin = Some(Origin { kernel: machine.kernel, noise: shared_noise });
         Ok(Waves { basis, scales, noise, posterior, drawn: sinusoids.phases.len(), origin })
     }

@@ -14,7 +14,8 @@ fn model() -> Model {
 fn a_saved_model_predicts_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.json");
-    for settings in [Settings::DEFAULT, Settings { links: true, ..Settings::PAPER }] {
+    let sparse = Settings { form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT };
+    for settings in [Settings::DEFAULT, sparse, Settings { links: true, ..Settings::PAPER }] {
         let data = with_gaps(&smooth(30, 3, 2, 71), 7);
         let model = fit(&data, &Settings { max_iterations: 20, ..settings }).unwrap();
         model.save(&path).unwrap();
@@ -201,11 +202,14 @@ fn files_that_are_no_models_give_clear_errors() {
 /// per-task noise.
 #[test]
 fn kept_files_of_every_version_load_and_verify() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/library/data/model-v1.json");
-    let check = Model::verify(&path).unwrap();
-    assert!(check.holds() && check.cells == 10, "{check:?}");
-    let model = Model::load(&path).unwrap();
-    assert_eq!(model.input_names(), ["size", "colour=red", "colour=green", "colour=blue", "weight", "weight?"]);
-    assert_eq!(model.target_names(), ["price", "score"]);
-    assert!(model.encoder().is_some());
+    for (name, terms) in [("model-v1", None), ("model-v2-kernel", Some(24)), ("model-v2-sinusoids", Some(6))] {
+        let path = format!("{}/tests/library/data/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        let check = Model::verify(path.as_ref()).unwrap();
+        assert!(check.holds() && check.cells == 10, "{name}: {check:?}");
+        let model = Model::load(path.as_ref()).unwrap();
+        assert_eq!(model.input_names(), ["size", "colour=red", "colour=green", "colour=blue", "weight", "weight?"]);
+        assert_eq!(model.target_names(), ["price", "score"]);
+        assert!(model.encoder().is_some());
+        assert!(terms.is_none_or(|terms| model.active_features() == terms), "{name}: {}", model.active_features());
+    }
 }
