@@ -25,3 +25,9 @@ block(
     "Cost of the cell: core seconds of ten fits with their selection, and of their predictions",
     lambda r: f"{sum(f['fit_seconds'] + f['predict_seconds'] for f in r['folds']):.0f}",
 )
+
+print("\n**Cells not run: what `evaluate` itself estimates after its first inner folds, two cores** (`raw/estimates.txt`)\n")
+print("| cell | estimate |\n|---|---|")
+for line in open(HERE + "/raw/estimates.txt"):
+    data, method, rest = line.strip().split(" ", 2)
+    print(f"| {data} {method} | {rest.split('will take about ')[1].split(' more')[0]} |")
