@@ -16,6 +16,9 @@
 //!      ≈ Σ_n β_n κ(x_n, x) + b               or a kernel machine
 //! ```
 //!
+//! [`Form`] says which view a fit takes at its word: by default the exact kernel machine, the limit of infinitely many
+//! cosines; a few sinusoids that reproduce it; or drawn cosines as above.
+//!
 //! # Quick start
 //!
 //! ```

@@ -4,6 +4,7 @@
 //! tasks, L = −½[C ln|K| + tr(YᵀK⁻¹Y) + NC ln 2π], is climbed in (ln γ, ln f, ln l, ln σ²) by BFGS from two bandwidths;
 //! ∂L/∂θ = ½ Σ (VVᵀ − C K⁻¹) ∘ ∂K/∂θ with V = K⁻¹Y. Cost N³ an evaluation.
 
+use super::{require_few, require_observed};
 use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Into, Mat, MatRef, Threads, dot, multiply, outer};
@@ -53,14 +54,8 @@ impl Method for GaussianProcess {
     }
 
     fn fit(&self, data: &Dataset, _plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        let refuse = |problem: String| Err(Error::Unsupported { method: "gp", problem });
-        let missing = (0..data.targets().ncols()).any(|c| data.targets().col(c).iter().any(|y| y.is_nan()));
-        if missing {
-            return refuse("it cannot use missing target cells; leave those rows out or use rffblr".into());
-        }
-        if data.rows() > MOST_ROWS {
-            return refuse(format!("{} rows are too many for it; it takes up to {MOST_ROWS}", data.rows()));
-        }
+        require_observed(self.name(), data)?;
+        require_few(self.name(), data, MOST_ROWS)?;
         // A row of weight zero says nothing, and one over zero is no variance.
         let rows: Vec<usize> = (0..data.rows()).filter(|&n| data.weights().is_none_or(|w| w[n] > 0.0)).collect();
         let data = &data.select(&rows)?;

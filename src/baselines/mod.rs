@@ -31,16 +31,37 @@ use crate::linalg::{Mat, MatRef};
 
 /// Refuses what a method that needs complete, equally weighted, not too many rows cannot use.
 fn require_complete(method: &'static str, data: &Dataset, most_rows: usize) -> Result<()> {
-    let refuse = |problem: String| Err(Error::Unsupported { method, problem });
+    require_observed(method, data)?;
+    require_unweighted(method, data)?;
+    require_few(method, data, most_rows)
+}
+
+/// Refuses missing target cells.
+fn require_observed(method: &'static str, data: &Dataset) -> Result<()> {
     let targets = data.targets();
     if (0..targets.ncols()).any(|c| targets.col(c).iter().any(|y| y.is_nan())) {
-        return refuse("it cannot use missing target cells; leave those rows out or use rffblr".into());
+        let problem = "it cannot use missing target cells; leave those rows out or use rffblr".into();
+        return Err(Error::Unsupported { method, problem });
     }
-    if data.weights().is_some() {
-        return refuse("it has no row weights; leave them out or use rffblr".into());
+    Ok(())
+}
+
+/// Refuses row weights.
+fn require_unweighted(method: &'static str, data: &Dataset) -> Result<()> {
+    match data.weights() {
+        None => Ok(()),
+        Some(_) => {
+            let problem = "it has no row weights; leave them out or use rffblr".into();
+            Err(Error::Unsupported { method, problem })
+        }
     }
+}
+
+/// Refuses more rows than a method can take.
+fn require_few(method: &'static str, data: &Dataset, most_rows: usize) -> Result<()> {
     if data.rows() > most_rows {
-        return refuse(format!("{} rows are too many for it; it takes up to {most_rows}", data.rows()));
+        let problem = format!("{} rows are too many for it; it takes up to {most_rows}", data.rows());
+        return Err(Error::Unsupported { method, problem });
     }
     Ok(())
 }

@@ -70,11 +70,3 @@ impl Scales {
         Ok(())
     }
 }
-
-/// An error if there are row weights, for a method that has no use for them.
-pub(super) fn refuse_weights(method: &'static str, data: &Dataset) -> Result<()> {
-    if data.weights().is_none() {
-        return Ok(());
-    }
-    Err(Error::Unsupported { method, problem: "it has no row weights; leave them out or use rffblr".into() })
-}

@@ -80,9 +80,14 @@ impl Waves {
         let sinusoids = distil(&original, count, seed, threads)?;
         let (basis, scales) = sinusoids.basis();
         let (bias, weights) = (&sinusoids.bias, &sinusoids.weights);
-        let mean = Mat::from_fn(bias.len().min(1) + weights.nrows(), tasks, |k, c| {
-            if k < weights.nrows() { weights[(k, c)] } else { bias[c] }
-        });
+        let mean =
+            Mat::from_fn(
+                weights.nrows() + 1,
+                tasks,
+                |k, c| {
+                    if k < weights.nrows() { weights[(k, c)] } else { bias[c] }
+                },
+            );
         let design = basis.features_and_one(problem.inputs.as_ref(), &scales);
         let (residual, _) = machine.leave_one_out();
         let square = |c: usize| mean_square(problem, &machine, &residual, c) + sinusoids.misfit[c];

@@ -17,6 +17,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+use super::require_few;
 use crate::baselines::{check_question, original_scale, within_reach};
 use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
@@ -139,10 +140,7 @@ impl Method for GorElm {
     }
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        if data.rows() > MOST_ROWS {
-            let problem = format!("{} rows are too many for it; it takes up to {MOST_ROWS}", data.rows());
-            return Err(Error::Unsupported { method: self.name(), problem });
-        }
+        require_few(self.name(), data, MOST_ROWS)?;
         let layer = Layer::draw(data.inputs().ncols(), self.neurons, plan.seed);
         let points = grid(plan.grid);
         let Choice { index, .. } = choose(self.name(), points.len(), data, plan, |train, held_out, report| {

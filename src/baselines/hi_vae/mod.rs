@@ -12,7 +12,8 @@ mod model;
 mod tests;
 
 use super::batches::shuffle;
-use super::scales::{Scales, refuse_weights};
+use super::require_unweighted;
+use super::scales::Scales;
 use crate::adam::Adam;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -97,7 +98,7 @@ impl Method for HiVae {
     }
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        refuse_weights(self.name(), data)?;
+        require_unweighted(self.name(), data)?;
         let (scales, inputs, targets) = Scales::learn(data)?;
         let training = Training { epochs: epochs(plan.grid), mixture_gradient: self.mixture_gradient, seed: plan.seed };
         if self.learning == Learning::Transductive {

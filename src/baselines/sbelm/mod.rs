@@ -14,9 +14,10 @@ mod evidence;
 #[cfg(test)]
 mod tests;
 
+use super::require_few;
 use crate::baselines::{check_question, original_scale, within_reach};
 use crate::data::{Dataset, Standardiser};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{Mat, MatRef, Threads, scale_rows, select_columns};
 use crate::method::{Forecast, Method, Predictor};
@@ -170,10 +171,7 @@ impl Method for SbElm {
     }
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        if data.rows() > MOST_ROWS {
-            let problem = format!("{} rows are too many for it; it takes up to {MOST_ROWS}", data.rows());
-            return Err(Error::Unsupported { method: self.name(), problem });
-        }
+        require_few(self.name(), data, MOST_ROWS)?;
         let exponents = grid(plan.grid);
         let Choice { index, .. } = choose(self.name(), exponents.len(), data, plan, |train, held_out, report| {
             scan(&exponents, plan.seed, train, held_out, report)
