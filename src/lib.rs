@@ -68,6 +68,6 @@ pub use model::{
     FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit, fit_observed,
 };
 pub use vb::{
-    Bandwidth, Bound, FeatureCount, Form, Gamma, GammaPrior, Iteration, Noise, Observer, Precision, Pruning, Relevance,
-    Settings, Stop, TargetScale,
+    Bandwidth, Bound, FeatureCount, Form, Gamma, GammaPrior, Iteration, Noise, Observer, PRESETS, Precision, Pruning,
+    Relevance, Settings, Stop, TargetScale,
 };
