@@ -76,8 +76,6 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         targets = check_array(
             targets, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", estimator=self, input_name="y"
         )
-        if targets.ndim > 2:
-            raise ValueError(f"y has {targets.ndim} dimensions; it may have one or two")
         self._flat = targets.ndim == 1
         if self._flat:
             targets = targets.reshape(-1, 1)

@@ -72,11 +72,12 @@ def _polars_cells(column):
     import polars as pl
 
     if column.dtype in (pl.Categorical, pl.Enum):
-        levels = column.cat.get_categories().to_list()
-        # Levels that do not occur are dropped by the encoder; text is matched, whatever code polars gave it.
+        # A list of categories belongs to an Enum alone; those of a Categorical come as they appear, like text.
+        levels = column.dtype.categories.to_list() if column.dtype == pl.Enum else column.drop_nulls().unique(
+            maintain_order=True
+        ).to_list()
         place = {level: code for code, level in enumerate(levels)}
-        codes = [-1 if cell is None else place[cell] for cell in column.to_list()]
-        return _coded(levels, np.asarray(codes, dtype=np.int64))
+        return _coded(levels, [-1 if cell is None else place[cell] for cell in column.to_list()])
     if column.dtype == pl.String:
         return _object_cells(np.asarray(column.to_list(), dtype=object), column.is_null().to_numpy())
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:

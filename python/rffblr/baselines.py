@@ -115,6 +115,11 @@ class TrainingMean(Fixed):
 
     _method = "mean"
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
 
 class Ridge(Fixed):
     """Linear regression with one ridge penalty per target, chosen by generalised cross-validation.

@@ -14,6 +14,7 @@ use rffblr::{Iteration, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Rows predicted between two looks at the signals.
 const ROWS: usize = 1 << 14;
@@ -63,6 +64,26 @@ pub fn fit(
     })?;
     let model = fitted.map_err(Failure::from)?;
     Ok(Model { encoder: training.encoder.clone(), model: Arc::new(model), training: Some(training) })
+}
+
+/// Seconds that the same fit takes without Python: what a benchmark compares with.
+#[pyfunction]
+pub fn seconds_of_fit(
+    py: Python<'_>,
+    given: Given<'_>,
+    preset: Option<&str>,
+    settings: Vec<(String, String)>,
+    count: usize,
+) -> PyResult<f64> {
+    let named: Vec<(&str, &str)> = settings.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let settings = Settings::named(preset, &named).map_err(Failure::from)?;
+    let data = given.encode()?.data;
+    let pool = threads(count)?;
+    let start = Instant::now();
+    let fitted = released(py, &pool, || rffblr::fit(&data, &settings))?;
+    let seconds = start.elapsed().as_secs_f64();
+    fitted.map_err(Failure::from)?;
+    Ok(seconds)
 }
 
 impl Model {
