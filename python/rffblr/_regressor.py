@@ -296,6 +296,17 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     @property
+    def relevance_(self):
+        """How much each input (rows) matters for each target (columns): the total share of variance.
+
+        What becomes of the prediction when the input alone is exchanged between training rows, as a share of the
+        variance of the prediction; interactions with other inputs are in it, so that shares may add up to more than one.
+        A text column is one input, whatever number of levels it has. Computed when asked for, from the training rows.
+        """
+        check_is_fitted(self)
+        return self.model_.relevance(self._threads())[0]
+
+    @property
     def sinusoids_(self):
         """The kept cosines as a frame, a row for each, in the units of the data.
 

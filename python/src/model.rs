@@ -9,6 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rffblr::data::{Dataset, Encoder};
+use rffblr::explain::Explainer;
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Iteration, Settings, fit_observed};
 use std::ops::ControlFlow;
@@ -183,6 +184,27 @@ impl Model {
         Ok((coefficients, view.kernel_rms_error, view.kernel_max_error, view.weights_unexplained))
     }
 
+    /// Relevance of each input column (rows) for each target: the share of the variance of the prediction that is lost
+    /// or gained when the column alone is exchanged between training rows; and the part of it that needs no other input.
+    fn relevance<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
+        let training = self.training("relevance")?;
+        let pool = threads(count)?;
+        let found = released(py, &pool, || {
+            let explainer = Explainer::new(&self.model, training.data.inputs(), training.data.weights())?;
+            let names: Vec<String> = explainer.inputs().iter().map(|input| input.name.clone()).collect();
+            explainer.relevance().map(|relevance| (names, relevance))
+        })?;
+        let (names, relevance) = found.map_err(Failure::from)?;
+        // A column that never varied is no input of the model.
+        let columns = self.encoder.input_columns();
+        let place: Vec<Option<usize>> =
+            columns.iter().map(|column| names.iter().position(|name| name == column)).collect();
+        let spread = |table: &Mat<f64>| {
+            Mat::from_fn(columns.len(), table.ncols(), |d, c| place[d].map_or(0.0, |at| table[(at, c)]))
+        };
+        Ok((array(py, &spread(&relevance.total))?, array(py, &spread(&relevance.first_order))?))
+    }
+
     /// Frequencies, phases, wavelengths, weights, their deviations and precisions of the cosines, a row for each.
     fn sinusoids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = self.model.sinusoids();
@@ -306,15 +328,6 @@ impl Model {
     #[getter]
     fn input_columns(&self) -> Vec<String> {
         self.encoder.input_columns().into_iter().map(String::from).collect()
-    }
-
-    /// For each column the model sees, the position among `input_columns` of the one it comes from.
-    #[getter]
-    fn origins(&self) -> Vec<usize> {
-        let columns = self.encoder.input_columns();
-        let raw = self.encoder.raw_inputs();
-        let place = |&at: &usize| columns.iter().position(|name| *name == raw[at].name).unwrap_or_default();
-        self.encoder.origins().iter().map(place).collect()
     }
 
     /// Names of the targets.

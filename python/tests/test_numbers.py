@@ -183,3 +183,32 @@ def test_shapes_follow_the_targets():
     assert np.array_equal(
         RFFBLRRegressor().fit(X, Y).predict(np.repeat(X, 2, axis=0)[::2]), RFFBLRRegressor().fit(X, Y).predict(X)
     )
+
+
+def test_relevance_is_the_variance_lost_by_exchanging_an_input():
+    """By the definition: one input of a row is taken from every other row."""
+    X, Y = smooth(rows=40)
+    X = np.column_stack([X, np.ones(40)])
+    for settings in ({}, {"sparsity": 0.75}):
+        model = RFFBLRRegressor(**settings).fit(X, Y)
+        found = model.relevance_
+        assert found.shape == (4, 2) and not found[3].any()
+        signal = model.predict(X).var(axis=0)
+        for d in range(3):
+            tables = []
+            for value in X[:, d]:
+                exchanged = X.copy()
+                exchanged[:, d] = value
+                tables.append(model.predict(exchanged))
+            # The variance over the values of the input, then the mean over the rows that keep all others.
+            expected = np.var(tables, axis=0).mean(axis=0) / signal
+            np.testing.assert_allclose(found[d], expected, rtol=1e-8, atol=1e-10)
+
+
+def test_relevance_joins_the_levels_of_a_text():
+    pd = pytest.importorskip("pandas")
+    X, Y = smooth(rows=60)
+    frame = pd.DataFrame({"x": X[:, 0], "idle": X[:, 2], "group": np.random.default_rng(0).choice(list("abc"), 60)})
+    target = 2.0 * (frame["group"] == "b") + 0.1 * X[:, 1]
+    found = RFFBLRRegressor().fit(frame, target).relevance_
+    assert found.shape == (3, 1) and found[2] > 0.5 > 10 * found[1]
