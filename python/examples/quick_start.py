@@ -25,7 +25,8 @@ lower, upper = model.predict_interval(X[test], coverage=0.9)
 
 print(f"R² on rows it has not seen:   {model.score(X[test], Y[test]):.3f}")
 print(f"the same by leaving one out:  {metrics.r2_task(learn, model.loo_predict()):.3f}")
-print(f"noise it found (0.1 and 200): {model.noise_std_[0]:.2f} and {model.noise_std_[1]:.0f}")
+expected, made = std.mean(axis=0), np.sqrt(np.mean((Y[test] - mean) ** 2, axis=0))
+print(f"error it expects, error made: {expected[0]:.2f}, {made[0]:.2f}; {expected[1]:.0f}, {made[1]:.0f}")
 print(f"inside the 90 % intervals:    {np.mean((lower <= Y[test]) & (Y[test] <= upper)):.0%}")
 print("relevance of each input for each target:")
 for name, shares in zip(model.model_.input_names, model.relevance_):

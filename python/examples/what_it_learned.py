@@ -12,7 +12,7 @@ import pandas as pd
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from sklearn.inspection import PartialDependenceDisplay  # noqa: E402
+from sklearn.inspection import partial_dependence  # noqa: E402
 
 from rffblr import RFFBLRRegressor  # noqa: E402
 
@@ -42,25 +42,25 @@ axes[0, 0].invert_yaxis()
 axes[0, 0].set(title="Relevance: share of variance", xlabel="")
 axes[0, 0].legend(frameon=False)
 
-for c, name in enumerate(model.target_names_):
-    shown = PartialDependenceDisplay.from_estimator(
-        model, X.fillna({"weight": 0.0}), ["dose"], target=c, ax=axes[0, 1] if c == 0 else shown.axes_,  # noqa: F821
-        line_kw={"label": name},
-    )
-figure_axes = shown.axes_[0, 0]
-figure_axes.set(title="Mean prediction along dose", ylabel="")
-figure_axes.legend(frameon=False)
+along = partial_dependence(model, X.fillna({"weight": 0.0}), ["dose"])
+for name, curve in zip(model.target_names_, along["average"]):
+    axes[0, 1].plot(along["grid_values"][0], curve, label=name)
+axes[0, 1].plot(X["dose"], np.full(rows, axes[0, 1].get_ylim()[0]), "k|", ms=6, alpha=0.3)
+axes[0, 1].set(title="Mean prediction along dose", xlabel="dose")
+axes[0, 1].legend(frameon=False)
 
 axes[1, 0].plot(np.arange(1, model.n_iter_ + 1), model.trace_.bound, "o-", ms=3)
 axes[1, 0].set(title=f"Bound: {'converged' if model.converged_ else 'stopped'}", xlabel="step", ylabel="nats")
 
 few = RFFBLRRegressor(sparsity=0.9).fit(X, Y)
-waves = few.sinusoids_
-size = waves[[f"weight[{name}]" for name in few.target_names_]].abs().max(axis=1)
+print(few.sinusoids_[["phase", "frequency[age]", "frequency[dose]", "weight[glucose]"]].head(3).round(3).to_string())
 print(f"{few.n_active_} sinusoids, R² {few.score(X, Y):.3f} against {model.score(X, Y):.3f} of the kernel machine")
-axes[1, 1].scatter(waves["frequency[age]"].abs(), waves["frequency[dose]"].abs(), 200 * size / size.max(), alpha=0.6)
-axes[1, 1].set(title="Its sinusoids, by size of their weight", xlabel="frequency along age", ylabel="along dose")
-for panel in [axes[0, 0], figure_axes, axes[1, 0], axes[1, 1]]:
+for name, exact, formula in zip(model.target_names_, model.predict(X).T, few.predict(X).T):
+    axes[1, 1].plot(exact, formula, ".", ms=4, label=name)
+axes[1, 1].axline((0, 0), slope=1, color="k", lw=0.8)
+axes[1, 1].set(title="As a formula", xlabel="kernel machine", ylabel=f"{few.n_active_} sinusoids")
+axes[1, 1].legend(frameon=False)
+for panel in axes.flat:
     panel.spines[["top", "right"]].set_visible(False)
 
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")

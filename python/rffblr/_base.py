@@ -1,9 +1,12 @@
 """What every estimator of the package shares: reading inputs and targets, predicting, scoring."""
 
 import warnings
+from collections.abc import Iterable
+from typing import Any, Literal, overload
 
 import joblib
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length, check_random_state
@@ -13,10 +16,21 @@ from ._frames import RFFBLRWarning, columns_of, frame, is_frame, library_of, nam
 from ._rffblr import reach
 
 
+Floats = NDArray[np.float64]
+
+
 class Given:
     """Inputs, targets, names and weights as the compiled part reads them."""
 
-    def __init__(self, inputs, input_names, targets, target_names, weights, missing):
+    def __init__(
+        self,
+        inputs: Any,
+        input_names: list[str],
+        targets: Floats,
+        target_names: list[str],
+        weights: Floats | None,
+        missing: str,
+    ) -> None:
         self.inputs = inputs
         self.input_names = input_names
         self.targets = targets
@@ -25,7 +39,7 @@ class Given:
         self.missing = missing
 
 
-def generated(letter, count):
+def generated(letter: str, count: int) -> list[str]:
     """``x1, x2, …`` as the library names columns without a name."""
     return [f"{letter}{number}" for number in range(1, count + 1)]
 
@@ -33,7 +47,20 @@ def generated(letter, count):
 class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Base of the estimators. A fitted one holds the compiled model in ``model_``."""
 
-    def __sklearn_tags__(self):
+    missing: str
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+    model_: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    n_outputs_: int
+    target_names_: NDArray[Any]
+    notes_: list[str]
+    _flat: bool
+    _library: str | None
+
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
@@ -41,7 +68,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     # Reading
 
-    def _read_inputs(self, X, reset):
+    def _read_inputs(self, X: Any, reset: bool) -> tuple[Any, list[str]]:
         """Inputs for the compiled part (an array, or a list of columns) and their names."""
         if is_frame(X):
             validate_data(self, X=X, reset=reset, skip_check_array=True)
@@ -63,10 +90,10 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         return X, generated("x", X.shape[1])
 
-    def _check_numbers(self, numbers):
+    def _check_numbers(self, numbers: Any) -> Any:
         return check_array(numbers, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
 
-    def _read_training(self, X, y, sample_weight, missing):
+    def _read_training(self, X: Any, y: Any, sample_weight: ArrayLike | None, missing: str) -> Given:
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
@@ -86,16 +113,17 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             while set(generated(letter, targets.shape[1])) & set(input_names):
                 letter += "_"
             target_names = generated(letter, targets.shape[1])
+        weights = None
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(
+            weights = _check_sample_weight(
                 sample_weight, np.empty((rows, 1)), dtype=np.float64, ensure_non_negative=True
             )
         self.n_outputs_ = targets.shape[1]
         self.target_names_ = np.asarray(target_names, dtype=object)
         self._library = library_of(X)
-        return Given(inputs, input_names, targets, target_names, sample_weight, missing)
+        return Given(inputs, input_names, targets, target_names, weights, missing)
 
-    def _seed(self):
+    def _seed(self) -> int:
         """The seed itself if it is a number; else one drawn from it."""
         if isinstance(self.random_state, (int, np.integer)) and not isinstance(self.random_state, bool):
             if not 0 <= self.random_state < 2**64:
@@ -103,15 +131,15 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _threads(self):
-        return joblib.effective_n_jobs(self.n_jobs)
+    def _threads(self) -> int:
+        return int(joblib.effective_n_jobs(self.n_jobs))
 
     # Answering
 
-    def _shaped(self, table):
+    def _shaped(self, table: Floats) -> Floats:
         return table[:, 0] if self._flat else table
 
-    def _answer(self, X, uncertain):
+    def _answer(self, X: Any, uncertain: bool) -> tuple[Floats, Floats | None]:
         """Mean and, if wanted and known, standard deviation, each rows × targets."""
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
@@ -119,7 +147,13 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         _warn(notes)
         return mean, std
 
-    def predict(self, X, return_std=False):
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+
+    def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Expected targets of new rows.
 
         Parameters
@@ -149,10 +183,9 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         mean, std = self._answer(X, return_std)
         if not return_std:
             return self._shaped(mean)
-        self._require_std(std)
-        return self._shaped(mean), self._shaped(std)
+        return self._shaped(mean), self._shaped(self._known(std))
 
-    def predict_interval(self, X, coverage=0.9):
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Floats, Floats]:
         """Ends of the central interval that holds an observation with the given probability.
 
         Parameters
@@ -177,11 +210,10 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
         """
         mean, std = self._answer(X, True)
-        self._require_std(std)
-        half = reach(coverage) * std
+        half = reach(coverage) * self._known(std)
         return self._shaped(mean - half), self._shaped(mean + half)
 
-    def predict_frame(self, X, coverage=0.9, frame_library=None):
+    def predict_frame(self, X: Any, coverage: float = 0.9, frame_library: str | None = None) -> Any:
         """Predictions as a named frame: for each target its mean, standard deviation and interval.
 
         The columns are those that ``rffblr predict`` writes: ``t``, ``t_std``, ``t_lower``, ``t_upper`` for a target
@@ -220,7 +252,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         library = frame_library or library_of(X)
         return frame(columns, library, getattr(X, "index", None) if library == "pandas" else None)
 
-    def score(self, X, y, sample_weight=None):
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Mean over targets of R², each over the rows in which it is known.
 
         Parameters
@@ -257,11 +289,12 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ]
         return float(np.mean(scores)) if scores else float("nan")
 
-    def _require_std(self, std):
+    def _known(self, std: Floats | None) -> Floats:
         if std is None:
             raise ValueError(f"{type(self).__name__} gives no standard deviation; RFFBLRRegressor does")
+        return std
 
 
-def _warn(notes):
+def _warn(notes: Iterable[str]) -> None:
     for note in notes:
         warnings.warn(note, RFFBLRWarning, stacklevel=4)

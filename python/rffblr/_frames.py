@@ -4,8 +4,10 @@ Neither library is imported unless the caller uses it: an object of a library is
 """
 
 import sys
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 MISSING = np.uint32(2**32 - 1)
 
@@ -14,7 +16,7 @@ class RFFBLRWarning(UserWarning):
     """Something about the data that the model had to make a choice about, such as a level it has never seen."""
 
 
-def library_of(data):
+def library_of(data: Any) -> str | None:
     """``"pandas"`` or ``"polars"`` if this is a frame or series of theirs, else ``None``."""
     for library in ("pandas", "polars"):
         module = sys.modules.get(library)
@@ -23,17 +25,17 @@ def library_of(data):
     return None
 
 
-def is_frame(data):
+def is_frame(data: Any) -> bool:
     """Whether this is a table with columns of their own types."""
     return library_of(data) is not None and hasattr(data, "columns")
 
 
-def names_of(frame):
+def names_of(frame: Any) -> list[str]:
     """Names of the columns, as a file would have them."""
     return [str(name) for name in frame.columns]
 
 
-def columns_of(frame):
+def columns_of(frame: Any) -> list[tuple[str, Any]]:
     """The columns of a frame: a list of ``(name, numbers)`` and ``(name, (levels, codes))``.
 
     Numbers, booleans included, become ``float64`` with NaN for missing cells; text and categories become levels and
@@ -53,7 +55,7 @@ def columns_of(frame):
     return out
 
 
-def _pandas_cells(column):
+def _pandas_cells(column: Any) -> Any:
     import pandas as pd
 
     types = pd.api.types
@@ -68,7 +70,7 @@ def _pandas_cells(column):
     return None
 
 
-def _polars_cells(column):
+def _polars_cells(column: Any) -> Any:
     import polars as pl
 
     if column.dtype in (pl.Categorical, pl.Enum):
@@ -87,7 +89,7 @@ def _polars_cells(column):
     return None
 
 
-def _object_cells(cells, missing):
+def _object_cells(cells: NDArray[Any], missing: NDArray[np.bool_]) -> Any:
     """Python objects: numbers if all that are there are numbers, text if all are text; else ``None``."""
     present = cells[~missing]
     if all(isinstance(cell, (int, float, np.number, np.bool_)) for cell in present):
@@ -96,19 +98,19 @@ def _object_cells(cells, missing):
         return out
     if not all(isinstance(cell, str) for cell in present):
         return None
-    place = {}
+    place: dict[str, int] = {}
     codes = np.full(len(cells), -1, dtype=np.int64)
     for row in np.flatnonzero(~missing):
         codes[row] = place.setdefault(cells[row], len(place))
     return _coded(list(place), codes)
 
 
-def _coded(levels, codes):
+def _coded(levels: list[Any], codes: Any) -> tuple[list[str], NDArray[np.uint32]]:
     codes = np.asarray(codes, dtype=np.int64)
     return [str(level) for level in levels], np.where(codes < 0, np.int64(MISSING), codes).astype(np.uint32)
 
 
-def numbers_of(frame):
+def numbers_of(frame: Any) -> Any:
     """The numbers of a frame that has nothing else, where they lie if possible; ``None`` for any other frame."""
     if library_of(frame) == "pandas":
         if all(dtype == np.float64 for dtype in frame.dtypes):
@@ -118,7 +120,7 @@ def numbers_of(frame):
     return None
 
 
-def targets_of(y):
+def targets_of(y: Any) -> tuple[Any, list[str] | None]:
     """Targets as an array, and their names if they have any."""
     library = library_of(y)
     if library is None:
@@ -135,7 +137,7 @@ def targets_of(y):
     return cells, [str(y.name)] if y.name else None
 
 
-def frame(columns, library, index=None):
+def frame(columns: dict[str, Any], library: str | None, index: Any = None) -> Any:
     """Columns by name as a frame of the library asked for; of pandas, or else of polars, if none is."""
     for choice in [library] if library else ["pandas", "polars"]:
         try:

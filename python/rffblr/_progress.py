@@ -2,41 +2,45 @@
 
 import sys
 import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+__all__ = ["Bar", "CallbackSupportMixin", "Steps", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
-    class CallbackSupportMixin:
+    class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands where scikit-learn has no callbacks yet."""
 
-    def with_callbacks(method):
+    def with_callbacks(method: Any) -> Any:
         return method
 
 
 class Bar:
     """One line that is written over at most ten times a second, on a terminal only; the end is told anywhere."""
 
-    def __init__(self, out=None):
+    def __init__(self, out: TextIO | None = None) -> None:
         self.out = sys.stderr if out is None else out
         self.start = self.last = time.monotonic()
         self.length = 0
 
-    def show(self, text):
+    def show(self, text: str) -> None:
         now = time.monotonic()
         if self.out.isatty() and now - self.last > 0.1:
             self.last = now
             self._write("\r" + text.ljust(self.length))
             self.length = len(text)
 
-    def finish(self, text):
+    def finish(self, text: str) -> None:
         end = f"{text}, {time.monotonic() - self.start:.2f} s"
         self._write(("\r" if self.length else "") + end.ljust(self.length) + "\n")
 
-    def note(self, text):
+    def note(self, text: str) -> None:
         self._write(f"note: {text}\n")
 
-    def _write(self, text):
+    def _write(self, text: str) -> None:
         self.out.write(text)
         self.out.flush()
 
@@ -44,10 +48,10 @@ class Bar:
 class Steps:
     """Listens to the steps of a fit on behalf of the bar and of the callbacks."""
 
-    def __init__(self, estimator, X, y, sample_weight):
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         self.estimator = estimator
         self.bar = Bar() if estimator.verbose else None
-        self.context = None
+        self.context: Any = None
         if getattr(estimator, "_skl_callbacks", None):
             metadata = None if sample_weight is None else {"sample_weight": sample_weight}
             self.told = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
@@ -55,11 +59,11 @@ class Steps:
             self.context.call_on_fit_task_begin(**self.told)
 
     @property
-    def listener(self):
+    def listener(self) -> Callable[[int, int, float, int, float], bool] | None:
         """What the compiled part calls after every step; ``None`` if nobody listens."""
         return self.step if self.bar or self.context else None
 
-    def step(self, restart, number, bound, active, gamma):
+    def step(self, restart: int, number: int, bound: float, active: int, gamma: float) -> bool:
         if self.bar:
             self.bar.show(f"step {number}  bound {bound:.1f}  terms {active}  bandwidth {gamma:.4g}")
         if not self.context:
@@ -68,8 +72,10 @@ class Steps:
         context.call_on_fit_task_begin(**self.told)
         return bool(context.call_on_fit_task_end(**self.told))
 
-    def end(self, text):
+    def end(self, text: str, notes: list[str]) -> None:
         if self.bar:
             self.bar.finish(text)
+            for note in notes:
+                self.bar.note(note)
         if self.context:
             self.context.call_on_fit_task_end(**self.told)

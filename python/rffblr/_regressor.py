@@ -1,13 +1,16 @@
 """The estimator."""
 
 import os
+from collections.abc import Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
-from ._base import Estimator, _warn, generated
+from ._base import Estimator, Floats, _warn, generated
 from ._frames import frame
 from ._progress import CallbackSupportMixin, Steps, with_callbacks
 from ._settings import spelled
@@ -116,34 +119,41 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
     True
     """
 
+    elbo_: float
+    gamma_: float
+    n_active_: int
+    n_iter_: int
+    converged_: bool
+    noise_std_: Floats
+
     def __init__(
         self,
         *,
-        preset=None,
-        sparsity=None,
-        form=None,
-        max_iterations=None,
-        features=None,
-        spectrum=None,
-        offsets=None,
-        directions=None,
-        links=None,
-        precision=None,
-        bandwidth=None,
-        relevance=None,
-        noise=None,
-        target_scale=None,
-        weight_prior=None,
-        noise_prior=None,
-        pruning=None,
-        learning_rate=None,
-        restarts=None,
-        tolerance=None,
-        missing="impute",
-        random_state=0,
-        n_jobs=None,
-        verbose=0,
-    ):
+        preset: str | None = None,
+        sparsity: float | None = None,
+        form: str | None = None,
+        max_iterations: int | None = None,
+        features: int | str | None = None,
+        spectrum: str | None = None,
+        offsets: str | None = None,
+        directions: str | None = None,
+        links: bool | None = None,
+        precision: str | None = None,
+        bandwidth: float | str | None = None,
+        relevance: Sequence[float] | str | None = None,
+        noise: str | None = None,
+        target_scale: str | None = None,
+        weight_prior: tuple[float, float] | str | None = None,
+        noise_prior: tuple[float, float] | str | None = None,
+        pruning: float | str | None = None,
+        learning_rate: float | None = None,
+        restarts: int | None = None,
+        tolerance: float | None = None,
+        missing: str = "impute",
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.preset = preset
         self.sparsity = sparsity
         self.form = form
@@ -169,8 +179,8 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @with_callbacks
-    def fit(self, X, y, sample_weight=None):
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> "RFFBLRRegressor":
         """Learns from a table.
 
         Parameters
@@ -202,20 +212,17 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         model = _rffblr.fit(given, self.preset, self._settings(), self._threads(), steps.listener)
         self._adopt(model)
         ending = "converged" if self.converged_ else "stopped"
-        steps.end(f"{ending} after {self.n_iter_} steps, bound {self.elbo_:.1f}")
-        if self.verbose:
-            for note in self.notes_:
-                steps.bar.note(note)
+        steps.end(f"{ending} after {self.n_iter_} steps, bound {self.elbo_:.1f}", self.notes_)
         return self
 
-    def _settings(self):
+    def _settings(self) -> list[tuple[str, str]]:
         """Names and texts of the settings that are not left to the preset."""
         names = ["sparsity", *(name for name, _, _ in _rffblr.settings() if name != "seed")]
         given = [(name, getattr(self, name)) for name in names]
         texts = [(name.replace("_", "-"), spelled(name, value)) for name, value in given if value is not None]
         return [*texts, ("seed", str(self._seed()))]
 
-    def _adopt(self, model):
+    def _adopt(self, model: _rffblr.Model) -> None:
         self.model_ = model
         self.elbo_ = model.bound
         self.gamma_ = model.gamma
@@ -225,7 +232,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         self.noise_std_ = np.asarray(model.noise_std)
         self.notes_ = model.notes
 
-    def sample_y(self, X, n_samples=1, random_state=0, noise=True):
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int = 1,
+        random_state: int | np.random.RandomState | None = 0,
+        noise: bool = True,
+    ) -> Floats:
         """Joint draws at new rows from what the model believes.
 
         Parameters
@@ -254,10 +267,9 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         """
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
-        generator = np.random.default_rng(
-            random_state if random_state is None or isinstance(random_state, (int, np.integer))
-            else random_state.randint(2**31 - 1)
-        )
+        if isinstance(random_state, np.random.RandomState):
+            random_state = int(random_state.randint(2**31 - 1))
+        generator = np.random.default_rng(random_state)
         draws, notes = self.model_.sample(inputs, n_samples, int(generator.integers(2**63)), self._threads())
         _warn(notes)
         out = np.stack(draws, axis=-1) if draws else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
@@ -265,7 +277,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
             out += self.noise_std_[:, None] * generator.normal(size=out.shape)
         return out[:, 0] if self._flat else out
 
-    def loo_predict(self, return_std=False):
+    @overload
+    def loo_predict(self, return_std: Literal[False] = False) -> Floats: ...
+
+    @overload
+    def loo_predict(self, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+
+    def loo_predict(self, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """What the model would have predicted for each training row without it, at the learned hyper-parameters.
 
         Exact for the kernel machine and for cosines, from the one fit; for sinusoids it is that of the kernel machine
@@ -296,7 +314,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     @property
-    def relevance_(self):
+    def relevance_(self) -> Floats:
         """How much each input (rows) matters for each target (columns): the total share of variance.
 
         What becomes of the prediction when the input alone is exchanged between training rows, as a share of the
@@ -304,10 +322,11 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         A text column is one input, whatever number of levels it has. Computed when asked for, from the training rows.
         """
         check_is_fitted(self)
-        return self.model_.relevance(self._threads())[0]
+        total: Floats = self.model_.relevance(self._threads())[0]
+        return total
 
     @property
-    def sinusoids_(self):
+    def sinusoids_(self) -> Any:
         """The kept cosines as a frame, a row for each, in the units of the data.
 
         Columns: ``phase``, ``frequency[input]``, ``wavelength[input]``, ``weight[target]``, ``weight_std[target]`` and
@@ -329,7 +348,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         return frame(columns, self._library)
 
     @property
-    def links_(self):
+    def links_(self) -> Any:
         """The straight lines in the function as a frame: input, ``slope[target]`` and ``slope_std[target]``."""
         check_is_fitted(self)
         inputs, slope, deviation = self.model_.links()
@@ -339,7 +358,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         return frame(columns, self._library)
 
     @property
-    def kernel_view_(self):
+    def kernel_view_(self) -> Bunch:
         """The model as a kernel machine: ``coefficients`` (rows × targets), and how well the kernel explains it.
 
         A kernel machine is this view, with errors of zero. For cosines the coefficients are those closest to it, at the
@@ -357,15 +376,16 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         )
 
     @property
-    def trace_(self):
+    def trace_(self) -> Bunch:
         """The steps of the fit: ``bound``, ``active``, ``gamma`` and ``noise_precision``, an entry for each."""
         check_is_fitted(self)
         return Bunch(**self.model_.trace())
 
-    def _form(self):
-        return dict(self.model_.settings())["form"].split(":")[0]
+    def _form(self) -> str:
+        form: str = dict(self.model_.settings())["form"]
+        return form.split(":")[0]
 
-    def save(self, path):
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to the file that ``rffblr predict``, ``inspect`` and ``verify`` read.
 
         The file is written whole or not at all; an existing one is replaced. It holds no targets. The file of a kernel
@@ -394,7 +414,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         self.model_.save(os.fspath(path))
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path: str | os.PathLike[str]) -> "RFFBLRRegressor":
         """Reads a model file, written here or by ``rffblr fit``.
 
         The model predicts what it did, bit for bit. A file does not hold the training data, so that ``loo_predict`` is
@@ -416,12 +436,12 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         return cls._of(_rffblr.Model.load(os.fspath(path)))
 
     @classmethod
-    def _of(cls, model):
+    def _of(cls, model: _rffblr.Model) -> "RFFBLRRegressor":
         settings = dict(model.settings())
         seed = int(settings.pop("seed"))
         usual = {name: values[0] for name, _, values in _rffblr.settings()}
         # The form is said aloud: it decides which preset the others belong to.
-        given = {name: value for name, value in settings.items() if name == "form" or value != usual[name]}
+        given: dict[str, Any] = {name: value for name, value in settings.items() if name == "form" or value != usual[name]}
         self = cls(random_state=seed, **given)
         self._adopt(model)
         names = model.input_columns

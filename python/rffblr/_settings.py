@@ -1,11 +1,12 @@
 """Values of settings as the library spells them."""
 
 import numbers
+from typing import Any
 
 import numpy as np
 
 
-def spelled(name, value):
+def spelled(name: str, value: Any) -> str:
     """The text of a setting's value: ``0.1`` as a bandwidth is ``fixed:0.1``, ``True`` is ``true``, and so on."""
     if isinstance(value, str):
         return value
@@ -16,7 +17,7 @@ def spelled(name, value):
     elif isinstance(value, numbers.Real):
         text = repr(float(value))
     elif isinstance(value, (list, tuple, np.ndarray)):
-        text = ",".join(spelled(None, item) for item in value)
+        text = ",".join(spelled("", item) for item in value)
     else:
         raise TypeError(f"{name}={value!r} is neither text, a number, a truth value nor a list of numbers")
     held = {"bandwidth": "fixed:", "relevance": "fixed:", "pruning": "below-equal-share:"}

@@ -7,8 +7,12 @@ one. What a method cannot use, such as missing target cells or row weights, it r
 A pickle of a fitted baseline holds its training data; loading it learns again, with the same bits.
 """
 
+from typing import Any
+
+from numpy.typing import ArrayLike
+
 from . import _rffblr
-from ._base import Estimator
+from ._base import Estimator, Given
 from ._progress import Bar
 
 __all__ = [
@@ -27,12 +31,16 @@ __all__ = [
 class Baseline(Estimator):
     """Base of the baselines: ``_method`` is the name of the method on the command line."""
 
-    _method = None
+    _method: Any = None
+    _given: Given
+    _given_seed: int
+    chosen_: dict[str, str]
+    n_active_: int
     # Methods that draw nothing and choose nothing have neither of these parameters.
-    random_state = 0
-    grid = "full"
+    random_state: Any = 0
+    grid: str = "full"
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Learns from a table; see :meth:`rffblr.RFFBLRRegressor.fit`.
 
         Returns
@@ -44,7 +52,7 @@ class Baseline(Estimator):
         self._learn()
         return self
 
-    def _learn(self):
+    def _learn(self) -> None:
         bar = Bar() if self.verbose else None
         listener = (lambda done, total: bar.show(f"{self._method}: inner fold {done} of {total}")) if bar else None
         self.model_ = _rffblr.fit_baseline(
@@ -57,12 +65,12 @@ class Baseline(Estimator):
         if self.model_.active is not None:
             self.n_active_ = self.model_.active
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
         state.pop("model_", None)
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_given" in state:
             self._learn()
@@ -71,7 +79,7 @@ class Baseline(Estimator):
 class Fixed(Baseline):
     """Base of the methods without anything to choose or to draw."""
 
-    def __init__(self, *, missing="impute", n_jobs=None, verbose=0):
+    def __init__(self, *, missing: str = "impute", n_jobs: int | None = None, verbose: int = 0) -> None:
         self.missing = missing
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -80,7 +88,15 @@ class Fixed(Baseline):
 class Selecting(Baseline):
     """Base of the methods that choose hyper-parameters."""
 
-    def __init__(self, *, grid="full", missing="impute", random_state=0, n_jobs=None, verbose=0):
+    def __init__(
+        self,
+        *,
+        grid: str = "full",
+        missing: str = "impute",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         self.grid = grid
         self.missing = missing
         self.random_state = random_state
@@ -115,7 +131,7 @@ class TrainingMean(Fixed):
 
     _method = "mean"
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags
@@ -358,13 +374,20 @@ class FNN(Selecting):
     """
 
     def __init__(
-        self, *, activation="relu", grid="full", missing="impute", random_state=0, n_jobs=None, verbose=0
-    ):
+        self,
+        *,
+        activation: str = "relu",
+        grid: str = "full",
+        missing: str = "impute",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         super().__init__(grid=grid, missing=missing, random_state=random_state, n_jobs=n_jobs, verbose=verbose)
         self.activation = activation
 
     @property
-    def _method(self):
+    def _method(self) -> str:
         return _variant("activation", self.activation, {"relu": "fnn", "gaussian": "fnn-gaussian"})
 
 
@@ -400,19 +423,26 @@ class HIVAE(Selecting):
     """
 
     def __init__(
-        self, *, learning="transductive", grid="full", missing="impute", random_state=0, n_jobs=None, verbose=0
-    ):
+        self,
+        *,
+        learning: str = "transductive",
+        grid: str = "full",
+        missing: str = "impute",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
         super().__init__(grid=grid, missing=missing, random_state=random_state, n_jobs=n_jobs, verbose=verbose)
         self.learning = learning
 
     @property
-    def _method(self):
+    def _method(self) -> str:
         return _variant(
             "learning", self.learning, {"transductive": "hi-vae", "inductive": "hi-vae-inductive"}
         )
 
 
-def _variant(name, value, known):
+def _variant(name: str, value: str, known: dict[str, str]) -> str:
     if value not in known:
         raise ValueError(f"{name}={value!r}: write {' or '.join(known)}")
     return known[value]

@@ -3,25 +3,28 @@
 Truth and predictions are of shape (n_samples,) or (n_samples, n_targets).
 """
 
+from typing import Any
+
 import numpy as np
 
 from . import _rffblr
+from ._base import Floats
 from ._frames import targets_of
 
 __all__ = ["coverage", "crps", "nlpd", "r2_pooled", "r2_task"]
 
 
-def _score(name, y, mean, std=None, level=0.9):
-    tables = [None if table is None else _table(table) for table in (y, mean, std)]
-    return _rffblr.scores(*tables, level)[name]
+def _score(name: str, y: Any, mean: Any, std: Any = None, level: float = 0.9) -> float:
+    std = None if std is None else _table(std)
+    return float(_rffblr.scores(_table(y), _table(mean), std, level)[name])
 
 
-def _table(values):
-    values = np.asarray(targets_of(values)[0], dtype=np.float64)
-    return values.reshape(len(values), -1)
+def _table(values: Any) -> Floats:
+    numbers: Floats = np.asarray(targets_of(values)[0], dtype=np.float64)
+    return numbers.reshape(len(numbers), -1)
 
 
-def r2_task(y, mean):
+def r2_task(y: Any, mean: Any) -> float:
     """Mean over targets of R², each over the rows in which it is known. Higher is better.
 
     Examples
@@ -35,7 +38,7 @@ def r2_task(y, mean):
     return _score("r2_task", y, mean)
 
 
-def r2_pooled(y, mean):
+def r2_pooled(y: Any, mean: Any) -> float:
     """R² of all known cells taken as one long vector. Higher is better.
 
     Examples
@@ -47,7 +50,7 @@ def r2_pooled(y, mean):
     return _score("r2_pooled", y, mean)
 
 
-def nlpd(y, mean, std):
+def nlpd(y: Any, mean: Any, std: Any) -> float:
     """Negative log density of the truth under normal predictions, mean over all known cells, in nats. Lower is better.
 
     Examples
@@ -59,7 +62,7 @@ def nlpd(y, mean, std):
     return _score("nlpd", y, mean, std)
 
 
-def crps(y, mean, std):
+def crps(y: Any, mean: Any, std: Any) -> float:
     """Continuous ranked probability score of normal predictions, mean over all known cells. Lower is better.
 
     Examples
@@ -71,7 +74,7 @@ def crps(y, mean, std):
     return _score("crps", y, mean, std)
 
 
-def coverage(y, mean, std, level=0.9):
+def coverage(y: Any, mean: Any, std: Any, level: float = 0.9) -> float:
     """Share of all known cells inside the central interval of probability ``level``; best close to it.
 
     Examples

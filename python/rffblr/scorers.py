@@ -16,12 +16,14 @@ the sign turned. :func:`coverage` is to be looked at, not to be climbed: the bes
 True
 """
 
+from typing import Any
+
 from . import metrics
 
 __all__ = ["coverage", "crps", "nlpd", "r2_pooled", "r2_task"]
 
 
-def r2_task(estimator, X, y):
+def r2_task(estimator: Any, X: Any, y: Any) -> float:
     """Mean over targets of R².
 
     Examples
@@ -35,7 +37,7 @@ def r2_task(estimator, X, y):
     return metrics.r2_task(y, estimator.predict(X))
 
 
-def r2_pooled(estimator, X, y):
+def r2_pooled(estimator: Any, X: Any, y: Any) -> float:
     """R² of all known cells as one vector.
 
     Examples
@@ -49,7 +51,7 @@ def r2_pooled(estimator, X, y):
     return metrics.r2_pooled(y, estimator.predict(X))
 
 
-def nlpd(estimator, X, y):
+def nlpd(estimator: Any, X: Any, y: Any) -> float:
     """Mean log density of the truth: minus the negative log predictive density.
 
     Examples
@@ -63,7 +65,7 @@ def nlpd(estimator, X, y):
     return -metrics.nlpd(y, *estimator.predict(X, return_std=True))
 
 
-def crps(estimator, X, y):
+def crps(estimator: Any, X: Any, y: Any) -> float:
     """Minus the continuous ranked probability score.
 
     Examples
@@ -77,7 +79,7 @@ def crps(estimator, X, y):
     return -metrics.crps(y, *estimator.predict(X, return_std=True))
 
 
-def coverage(estimator, X, y):
+def coverage(estimator: Any, X: Any, y: Any) -> float:
     """Share of the truth inside the 90 % intervals.
 
     Examples

@@ -192,9 +192,9 @@ impl Model {
         let found = released(py, &pool, || {
             let explainer = Explainer::new(&self.model, training.data.inputs(), training.data.weights())?;
             let names: Vec<String> = explainer.inputs().iter().map(|input| input.name.clone()).collect();
-            explainer.relevance().map(|relevance| (names, relevance))
+            explainer.variance_shares().map(|shares| (names, shares))
         })?;
-        let (names, relevance) = found.map_err(Failure::from)?;
+        let (names, shares) = found.map_err(Failure::from)?;
         // A column that never varied is no input of the model.
         let columns = self.encoder.input_columns();
         let place: Vec<Option<usize>> =
@@ -202,7 +202,7 @@ impl Model {
         let spread = |table: &Mat<f64>| {
             Mat::from_fn(columns.len(), table.ncols(), |d, c| place[d].map_or(0.0, |at| table[(at, c)]))
         };
-        Ok((array(py, &spread(&relevance.total))?, array(py, &spread(&relevance.first_order))?))
+        Ok((array(py, &spread(&shares.total))?, array(py, &spread(&shares.first_order))?))
     }
 
     /// Frequencies, phases, wavelengths, weights, their deviations and precisions of the cosines, a row for each.

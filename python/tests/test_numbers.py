@@ -209,6 +209,6 @@ def test_relevance_joins_the_levels_of_a_text():
     pd = pytest.importorskip("pandas")
     X, Y = smooth(rows=60)
     frame = pd.DataFrame({"x": X[:, 0], "idle": X[:, 2], "group": np.random.default_rng(0).choice(list("abc"), 60)})
-    target = 2.0 * (frame["group"] == "b") + 0.1 * X[:, 1]
+    target = 2.0 * (frame["group"] == "b").to_numpy() + 0.1 * X[:, 1]
     found = RFFBLRRegressor().fit(frame, target).relevance_
     assert found.shape == (3, 1) and found[2] > 0.5 > 10 * found[1]

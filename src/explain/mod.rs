@@ -36,7 +36,7 @@ mod tests;
 
 pub use diagnostics::{Calibration, Diagnostics, TaskCorrelation, diagnostics, task_correlation};
 pub use partial::{PartialDependence, Point, Value};
-pub use relevance::Relevance;
+pub use relevance::{Relevance, VarianceShares};
 pub use shapley::Shapley;
 
 use crate::data::{Encoding, check_inputs, expect_count};

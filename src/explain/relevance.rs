@@ -33,10 +33,43 @@ pub struct Relevance {
     pub shapley_background: Vec<usize>,
 }
 
+/// The variances of [`Relevance`], which has the meaning of each field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VarianceShares {
+    /// Inputs × tasks, the input alone.
+    pub first_order: Mat<f64>,
+    /// Inputs × tasks, with interactions.
+    pub total: Mat<f64>,
+    /// Standard deviation of the prediction over the background.
+    pub signal_std: Vec<f64>,
+    /// Background rows used.
+    pub background: Vec<usize>,
+}
+
 impl Explainer<'_> {
     /// Relevance of every input. Where all rows would take longer than a few seconds on two cores, rows are thinned
     /// evenly; the result names those used.
     pub fn relevance(&self) -> Result<Relevance> {
+        let VarianceShares { first_order, total, signal_std, background } = self.variance_shares()?;
+        let (inputs, tasks) = (first_order.nrows(), first_order.ncols());
+        let sample = self.background(self.affordable_square());
+        let shapley = self.shapley(select_rows(self.rows.as_ref(), &sample.rows).as_ref(), sample.rows.len())?;
+        let size = |c: usize, input: usize| {
+            let column = shapley.values[c].col_as_slice(input).iter().zip(&sample.share);
+            column.map(|(value, share)| share * value.abs()).sum()
+        };
+        Ok(Relevance {
+            first_order,
+            total,
+            mean_absolute_shapley: Mat::from_fn(inputs, tasks, |input, c| size(c, input)),
+            signal_std,
+            background,
+            shapley_background: sample.rows,
+        })
+    }
+
+    /// The part of [`Explainer::relevance`] without Shapley values, at a small part of its cost.
+    pub fn variance_shares(&self) -> Result<VarianceShares> {
         let background = self.background(self.affordable_pairs());
         let around = Around::new(&self.model.function, &background);
         let signal = self.signal(&background)?;
@@ -49,19 +82,11 @@ impl Explainer<'_> {
                 tables.iter().zip(&signal).map(|(table, signal)| variances(table, &background.share, *signal)).collect()
             })
             .collect();
-        let sample = self.background(self.affordable_square());
-        let shapley = self.shapley(select_rows(self.rows.as_ref(), &sample.rows).as_ref(), sample.rows.len())?;
-        let size = |c: usize, input: usize| {
-            let column = shapley.values[c].col_as_slice(input).iter().zip(&sample.share);
-            column.map(|(value, share)| share * value.abs()).sum()
-        };
-        Ok(Relevance {
+        Ok(VarianceShares {
             first_order: Mat::from_fn(inputs, tasks, |input, c| shares[input][c].0),
             total: Mat::from_fn(inputs, tasks, |input, c| shares[input][c].1),
-            mean_absolute_shapley: Mat::from_fn(inputs, tasks, |input, c| size(c, input)),
             signal_std: signal.iter().zip(self.model.target_scale()).map(|(v, scale)| scale * v.sqrt()).collect(),
             background: background.rows,
-            shapley_background: sample.rows,
         })
     }
 
