@@ -57,6 +57,10 @@ class Model:
     @property
     def fingerprint(self) -> str: ...
 
+class Fit:
+    def __new__(cls, given: Given, preset: str | None, settings: list[tuple[str, str]], count: int) -> Fit: ...
+    def run(self) -> None: ...
+
 class Baseline:
     def predict(self, inputs: _Inputs, uncertain: bool, count: int) -> tuple[_Array, _Array | None, list[str]]: ...
     @property
@@ -74,9 +78,6 @@ def fit(
     threads: int,
     listener: Callable[[int, int, float, int, float], bool] | None,
 ) -> Model: ...
-def seconds_of_fit(
-    given: Given, preset: str | None, settings: list[tuple[str, str]], count: int
-) -> float: ...
 def fit_baseline(
     method: str,
     given: Given,

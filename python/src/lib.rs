@@ -29,10 +29,10 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("PRESETS", PRESETS.to_vec())?;
     module.add_class::<model::Model>()?;
+    module.add_class::<model::Fit>()?;
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(model::fit, module)?)?;
-    module.add_function(wrap_pyfunction!(model::seconds_of_fit, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::fit_baseline, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::methods, module)?)?;
     module.add_function(wrap_pyfunction!(scores::scores, module)?)?;

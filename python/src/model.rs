@@ -4,7 +4,7 @@ use crate::arrays::{Inputs, array, matrix, stacked};
 use crate::errors::Failure;
 use crate::patience::{patiently, released, threads};
 use crate::training::{Given, Training};
-use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,7 +15,6 @@ use rffblr::{Iteration, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// Rows predicted between two looks at the signals.
 const ROWS: usize = 1 << 14;
@@ -24,6 +23,8 @@ const ROWS: usize = 1 << 14;
 type Array<'py> = Bound<'py, PyArray2<f64>>;
 /// What a pickle holds of the training data: inputs, targets, weights, rows used, inputs of the others.
 type Stored<'py> = (Array<'py>, Array<'py>, Option<Vec<f64>>, Vec<usize>, Array<'py>);
+/// How Python makes an object again: a function and what it is called with.
+type Recipe<'py> = (Bound<'py, PyAny>, (String, Option<Stored<'py>>));
 
 /// A fitted model and, unless it was loaded from a file, the data it was fitted to.
 #[pyclass(frozen, module = "rffblr._rffblr")]
@@ -44,8 +45,7 @@ pub fn fit(
     threads: usize,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
-    let named: Vec<(&str, &str)> = settings.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let settings = Settings::named(preset, &named).map_err(Failure::from)?;
+    let settings = named(preset, &settings)?;
     let training = Arc::new(given.encode()?);
     let hear = listener.map(|listener| {
         move |step: Iteration| {
@@ -67,24 +67,32 @@ pub fn fit(
     Ok(Model { encoder: training.encoder.clone(), model: Arc::new(model), training: Some(training) })
 }
 
-/// Seconds that the same fit takes without Python: what a benchmark compares with.
-#[pyfunction]
-pub fn seconds_of_fit(
-    py: Python<'_>,
-    given: Given<'_>,
-    preset: Option<&str>,
-    settings: Vec<(String, String)>,
-    count: usize,
-) -> PyResult<f64> {
+/// A fit by the library's own function, ready to run: what a benchmark compares with.
+#[pyclass(frozen, module = "rffblr._rffblr")]
+pub struct Fit {
+    data: Dataset,
+    settings: Settings,
+    pool: rayon::ThreadPool,
+}
+
+#[pymethods]
+impl Fit {
+    #[new]
+    fn new(given: Given<'_>, preset: Option<&str>, settings: Vec<(String, String)>, count: usize) -> PyResult<Fit> {
+        Ok(Fit { data: given.encode()?.data, settings: named(preset, &settings)?, pool: threads(count)? })
+    }
+
+    /// Fits, and forgets what it found.
+    fn run(&self, py: Python<'_>) -> PyResult<()> {
+        released(py, &self.pool, || rffblr::fit(&self.data, &self.settings))?.map_err(Failure::from)?;
+        Ok(())
+    }
+}
+
+/// Settings from a preset and texts by name.
+fn named(preset: Option<&str>, settings: &[(String, String)]) -> PyResult<Settings> {
     let named: Vec<(&str, &str)> = settings.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let settings = Settings::named(preset, &named).map_err(Failure::from)?;
-    let data = given.encode()?.data;
-    let pool = threads(count)?;
-    let start = Instant::now();
-    let fitted = released(py, &pool, || rffblr::fit(&data, &settings))?;
-    let seconds = start.elapsed().as_secs_f64();
-    fitted.map_err(Failure::from)?;
-    Ok(seconds)
+    Ok(Settings::named(preset, &named).map_err(Failure::from)?)
 }
 
 impl Model {
@@ -268,33 +276,24 @@ impl Model {
 
     /// The model that a pickle holds.
     #[staticmethod]
-    fn restore(
-        text: &str,
-        training: Option<(
-            PyReadonlyArray2<'_, f64>,
-            PyReadonlyArray2<'_, f64>,
-            Option<PyReadonlyArray1<'_, f64>>,
-            Vec<usize>,
-            PyReadonlyArray2<'_, f64>,
-        )>,
-    ) -> PyResult<Model> {
+    fn restore(text: &str, training: Option<Stored<'_>>) -> PyResult<Model> {
         let model = rffblr::Model::from_json(text).map_err(PyValueError::new_err)?;
         let mut out = Model::of(model, None);
         if let Some((inputs, targets, weights, rows, unused)) = training {
+            let [inputs, targets, unused] = [inputs, targets, unused].map(|array| matrix(&array.readonly()));
             let names = (out.model.input_names().to_vec(), out.model.target_names().to_vec());
-            let mut data =
-                Dataset::named(matrix(&inputs), matrix(&targets), names.0, names.1).map_err(Failure::from)?;
+            let mut data = Dataset::named(inputs, targets, names.0, names.1).map_err(Failure::from)?;
             if let Some(weights) = weights {
-                data = data.with_weights(weights.as_array().to_vec()).map_err(Failure::from)?;
+                data = data.with_weights(weights).map_err(Failure::from)?;
             }
             let encoder = out.encoder.clone();
-            out.training = Some(Arc::new(Training { encoder, data, rows, unused: matrix(&unused), notes: Vec::new() }));
+            out.training = Some(Arc::new(Training { encoder, data, rows, unused, notes: Vec::new() }));
         }
         Ok(out)
     }
 
     /// What a pickle holds: the model file, and the training data if they are known.
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<Stored<'py>>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Recipe<'py>> {
         let (py, this) = (slf.py(), slf.get());
         let stored = |training: &Arc<Training>| -> PyResult<Stored<'py>> {
             let data = &training.data;

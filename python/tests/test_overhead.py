@@ -13,9 +13,9 @@ def bench():
 
 
 def test_a_fit_from_python_costs_what_it_costs_in_the_library():
-    here, library = bench().fit_ratio(1000, 2)
-    # 3 % is the aim; a shared machine alone makes a difference of some per cent between two equal runs.
-    assert here < 1.15 * library
+    here, library = bench().fit_ratio(1000, 3)
+    # 3 % is the aim; on a shared machine two equal runs differ by more than that.
+    assert here < 1.1 * library
 
 
 def test_predictions_are_no_slower_than_the_formula_in_numpy():
