@@ -6,12 +6,15 @@ mod data;
 mod demo;
 mod evaluate;
 mod fit;
+mod harness;
 mod inspect;
 mod output;
 mod predict;
+mod reproduce;
 mod settings;
 mod shell;
 mod training;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -51,6 +54,8 @@ enum Command {
     Verify(inspect::VerifyArguments),
     /// Cross-validate one or several methods
     Evaluate(evaluate::Arguments),
+    /// Rerun the experiments of the paper
+    Reproduce(reproduce::Arguments),
     /// List, find and download the data sets known by name
     Data(data::Arguments),
     /// Print completions for a shell
@@ -74,6 +79,7 @@ fn main() -> ExitCode {
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Verify(arguments) => inspect::verify(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Data(arguments) => data::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),

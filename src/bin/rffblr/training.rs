@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use rffblr::catalogue;
 use rffblr::data::{Dataset, EncodeError, Encoder, MissingInputs, RoleChoice, Roles, split_names};
 use rffblr::table::{self, Table};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A table and the parts its columns play.
 #[derive(clap::Args)]
@@ -100,6 +100,15 @@ fn well_formed<T>(said: std::result::Result<T, EncodeError>) -> T {
 }
 
 impl Training {
+    /// A table of the catalogue, whose last columns are its targets.
+    pub fn of_catalogue(path: &Path, tasks: usize) -> Result<Training> {
+        let choice = RoleChoice::parse(&[format!("last:{tasks}")], &[], None)?;
+        let table = table::read(path, &choice.read_options())?;
+        let roles = choice.resolve(&table)?;
+        let (rows, notes) = roles.observed_rows(&table)?;
+        Ok(Training { table, roles, rows, missing: MissingInputs::Impute, notes })
+    }
+
     /// Encoder and numbers of all rows, with the notes told on standard error unless `quiet`.
     pub fn encode(&self, quiet: bool) -> Result<(Encoder, Dataset)> {
         let (encoder, notes) = Encoder::learn(&self.table, &self.rows, &self.roles, self.missing)?;

@@ -1,5 +1,5 @@
-//! How far a cross-validation is and how long it will still take: a bar on a terminal, elsewhere one line for each
-//! method that takes long.
+//! How far a comparison is and how long it will still take: a bar on a terminal, elsewhere one line for each series of
+//! fits that takes long. A series is what one method does on one table.
 
 use crate::output;
 use indicatif::ProgressBar;
@@ -9,9 +9,12 @@ use std::sync::{Mutex, PoisonError};
 /// Shorter waits are not announced where there is no terminal.
 const WORTH_TELLING: f64 = 30.0;
 
-/// What is known of the time one method takes.
+/// What is known of the time one series takes.
 #[derive(Clone, Debug, Default)]
 struct Pace {
+    name: String,
+    /// How many there are to do.
+    fits: usize,
     /// Inner folds of one fit; 0 until a first one is told of.
     inner_folds: usize,
     inner_done: usize,
@@ -25,24 +28,21 @@ struct Pace {
 }
 
 impl Pace {
-    /// Seconds of work left on one thread out of so many fits; `None` as long as nothing was timed.
-    fn left(&self, fits: usize) -> Option<f64> {
-        let inner_left = (self.inner_folds * fits).saturating_sub(self.inner_done);
+    /// Seconds of work left on one thread; `None` as long as nothing was timed.
+    fn left(&self) -> Option<f64> {
+        let inner_left = (self.inner_folds * self.fits).saturating_sub(self.inner_done);
         if self.fits_done == 0 && self.inner_timed == 0 {
             return None;
         }
         // All inner folds so far may come from a journal, and no fit be finished yet; neither then counts.
         let mean = |seconds: f64, count: usize| if count > 0 { seconds / count as f64 } else { 0.0 };
         let inner = mean(self.inner_seconds, self.inner_timed) * inner_left as f64;
-        Some(inner + mean(self.other_seconds, self.fits_done) * fits.saturating_sub(self.fits_done) as f64)
+        Some(inner + mean(self.other_seconds, self.fits_done) * self.fits.saturating_sub(self.fits_done) as f64)
     }
 }
 
-/// Watches all fits of a cross-validation.
+/// Watches all fits of a comparison.
 pub struct Watch {
-    names: Vec<&'static str>,
-    /// Fits of each method.
-    fits: usize,
     workers: usize,
     quiet: bool,
     bar: ProgressBar,
@@ -50,17 +50,20 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(names: Vec<&'static str>, fits: usize, workers: usize, quiet: bool) -> Self {
+    /// Watches series, each with its name and the number of its fits.
+    pub fn new(series: impl IntoIterator<Item = (String, usize)>, workers: usize, quiet: bool) -> Self {
+        let pace = |(name, fits)| Pace { name, fits, ..Pace::default() };
+        let paces: Vec<Pace> = series.into_iter().map(pace).collect();
+        let fits: usize = paces.iter().map(|pace| pace.fits).sum();
         let template = "{bar:30} {pos} of {len} folds, inner ones too  {elapsed}{msg}";
-        let bar = if quiet { ProgressBar::hidden() } else { output::progress((names.len() * fits) as u64, template) };
+        let bar = if quiet { ProgressBar::hidden() } else { output::progress(fits as u64, template) };
         bar.enable_steady_tick(std::time::Duration::from_millis(200));
-        let paces = Mutex::new(vec![Pace::default(); names.len()]);
-        Watch { names, fits, workers, quiet, bar, paces }
+        Watch { workers, quiet, bar, paces: Mutex::new(paces) }
     }
 
-    /// An inner fold of this method is finished.
-    pub fn inner_fold(&self, method: usize, progress: Progress) {
-        self.update(method, |pace| {
+    /// An inner fold of this series is finished.
+    pub fn inner_fold(&self, series: usize, progress: Progress) {
+        self.update(series, |pace| {
             pace.inner_folds = progress.total;
             pace.inner_done += 1;
             if let Some(seconds) = progress.seconds {
@@ -70,36 +73,41 @@ impl Watch {
         });
     }
 
-    /// A fit of this method is finished, which took so long apart from its inner folds.
-    pub fn fit(&self, method: usize, other_seconds: f64) {
-        self.update(method, |pace| {
+    /// A fit of this series is finished, which took so long apart from its inner folds.
+    pub fn fit(&self, series: usize, other_seconds: f64) {
+        self.update(series, |pace| {
             pace.fits_done += 1;
             pace.other_seconds += other_seconds;
         });
+    }
+
+    /// Tells something without tearing the bar.
+    pub fn tell(&self, text: &str) {
+        self.bar.suspend(|| output::tell(text));
     }
 
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
-    fn update(&self, method: usize, change: impl FnOnce(&mut Pace)) {
+    fn update(&self, series: usize, change: impl FnOnce(&mut Pace)) {
         let mut paces = self.paces.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(pace) = paces.get_mut(method) else { return };
+        let Some(pace) = paces.get_mut(series) else { return };
         change(pace);
         if self.bar.is_hidden() && !self.quiet {
-            if let Some(text) = self.announcement(method, pace) {
+            if let Some(text) = self.announcement(pace) {
                 output::note(&text);
             }
             return;
         }
-        self.bar.set_length(paces.iter().map(|pace| self.fits * (1 + pace.inner_folds)).sum::<usize>() as u64);
+        self.bar.set_length(paces.iter().map(|pace| pace.fits * (1 + pace.inner_folds)).sum::<usize>() as u64);
         self.bar.set_position(paces.iter().map(|pace| pace.inner_done + pace.fits_done).sum::<usize>() as u64);
         self.bar.set_message(self.time_left(&paces));
     }
 
-    /// How long a method will take, once it is known and only if it is long.
-    fn announcement(&self, method: usize, pace: &mut Pace) -> Option<String> {
-        let left = pace.left(self.fits)? / self.workers as f64;
+    /// How long a series will take, once it is known and only if it is long.
+    fn announcement(&self, pace: &mut Pace) -> Option<String> {
+        let left = pace.left()? / self.workers as f64;
         if pace.is_told || left <= WORTH_TELLING {
             return None;
         }
@@ -107,19 +115,19 @@ impl Watch {
         let basis = match (pace.inner_timed, pace.inner_folds) {
             (0, _) | (_, 0) => {
                 let each = duration(pace.other_seconds / pace.fits_done.max(1) as f64);
-                format!("{} fits of {each}", self.fits)
+                format!("{} fits of {each}", pace.fits)
             }
             (timed, folds) => {
                 let each = duration(pace.inner_seconds / timed as f64);
-                format!("{} fits with {folds} inner folds of {each}", self.fits)
+                format!("{} fits with {folds} inner folds of {each}", pace.fits)
             }
         };
-        let (name, left, threads) = (self.names[method], duration(left), self.workers);
+        let (name, left, threads) = (&pace.name, duration(left), self.workers);
         Some(format!("{name} will take about {left} more: {basis}, {threads} at a time"))
     }
 
     fn time_left(&self, paces: &[Pace]) -> String {
-        let known: Vec<f64> = paces.iter().filter_map(|pace| pace.left(self.fits)).collect();
+        let known: Vec<f64> = paces.iter().filter_map(Pace::left).collect();
         let left = duration(known.iter().sum::<f64>() / self.workers as f64);
         match known.len() {
             0 => String::new(),
@@ -130,7 +138,7 @@ impl Watch {
 }
 
 /// A time to read at a glance.
-fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         s if s < 9.95 => format!("{s:.1} s"),
         s if s < 99.5 => format!("{s:.0} s"),
@@ -144,12 +152,12 @@ mod tests {
     use super::*;
 
     fn watch(fits: usize, workers: usize) -> Watch {
-        Watch::new(vec!["slow", "quick"], fits, workers, true)
+        Watch::new([("slow".to_owned(), fits), ("quick".to_owned(), fits)], workers, true)
     }
 
     fn announced(watch: &Watch, method: usize) -> Option<String> {
         let mut paces = watch.paces.lock().unwrap();
-        watch.announcement(method, &mut paces[method])
+        watch.announcement(&mut paces[method])
     }
 
     fn told(seconds: Option<f64>) -> Progress {

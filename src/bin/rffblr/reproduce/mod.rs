@@ -1,0 +1,41 @@
+//! `rffblr reproduce`: the experiments of the paper, one command each. Raw results are kept as they come, so that a run
+//! can be interrupted; tables and figures are made from them alone.
+
+mod record;
+mod source;
+mod store;
+mod table2;
+
+use anyhow::Result;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rffblr::select::Grid;
+
+#[derive(clap::Args)]
+#[command(before_long_help = "\
+Examples:
+  rffblr reproduce table2 --out table2                          every method on every data set: hours
+  rffblr reproduce table2 --methods rffblr,mmr --datasets edm --out quick")]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Accuracy of every method on every data set (Table 2)
+    Table2(table2::Arguments),
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    match &arguments.command {
+        Command::Table2(arguments) => table2::run(arguments),
+    }
+}
+
+/// Parses `--grid`.
+fn grids() -> impl TypedValueParser<Value = Grid> {
+    PossibleValuesParser::new(["full", "coarse"]).map(|choice| match choice.as_str() {
+        "coarse" => Grid::Coarse,
+        _ => Grid::Full,
+    })
+}
