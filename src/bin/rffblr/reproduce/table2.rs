@@ -1,6 +1,6 @@
 //! `rffblr reproduce table2`: every method on every data set, fold by fold.
 
-use super::record::{Key, Record};
+use super::record::{Key, Record, thread_seconds};
 use super::source::{Source, SourceArguments};
 use super::store::Store;
 use crate::harness::{in_parallel, split};
@@ -171,10 +171,12 @@ fn run_job(series: &Series<'_>, job: &Job, grid: Grid, journal: &Journal, watch:
     let inner = source.inner_folds(job.fold, &rows);
     let plan =
         Plan { seed: job.seed, grid, inner: inner.as_deref(), journal: Some(journal), progress: Some(&progress) };
+    let start = thread_seconds();
     let result = evaluate(*method, &split, &plan)?;
+    let cpu_seconds = thread_seconds().zip(start).map(|(end, start)| end - start);
     let (selecting, remembered) = *inner_seconds.lock().unwrap_or_else(PoisonError::into_inner);
     watch.fit(job.series, (result.fit_seconds + result.predict_seconds - selecting).max(0.0));
-    Ok(Record::new(key(*method, source, job.fold, job.seed), source.setting(grid), result, remembered))
+    Ok(Record::new(key(*method, source, job.fold, job.seed), source.setting(grid), result, cpu_seconds, remembered))
 }
 
 /// Says how a method did on a data set once all its folds are there.
