@@ -4,6 +4,7 @@ use super::record::{Key, Record, thread_seconds};
 use super::source::{Source, SourceArguments};
 use super::store::Store;
 use crate::harness::{in_parallel, split};
+use crate::output;
 use crate::watch::Watch;
 use anyhow::{Result, bail};
 use rffblr::evaluate::{Summary, evaluate};
@@ -78,6 +79,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let jobs = missing(&series, &known, arguments.seeds);
     let failures = run_jobs(arguments, &series, &jobs, &store, &journal)?;
+    super::summary::write(&store.records(), &arguments.out)?;
+    if !arguments.quiet {
+        output::note(&format!("tables and figure: {}", arguments.out.join("summary.html").display()));
+    }
     if !failures.is_empty() {
         bail!("{} of {} fits failed; the others are recorded\n  {}", failures.len(), jobs.len(), failures.join("\n  "));
     }
