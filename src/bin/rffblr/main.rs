@@ -8,6 +8,7 @@ mod evaluate;
 mod fit;
 mod harness;
 mod inspect;
+mod memory;
 mod output;
 mod predict;
 mod reproduce;
@@ -31,6 +32,7 @@ Examples:
   rffblr predict data.model.json new.csv       predict with it
   rffblr inspect data.model.json               see what it is
   rffblr evaluate data.csv --targets a,b       cross-validate it beside other methods
+  rffblr reproduce table2 --out table2         rerun the experiments of the paper
   rffblr data list                             data sets known by name")]
 struct Cli {
     #[command(subcommand)]

@@ -12,14 +12,13 @@ use kuva::render::plots::Plot;
 
 /// Colours that people with any kind of colour vision can tell apart (Okabe and Ito), the darkest first.
 const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
-const MARKERS: [MarkerShape; 4] =
-    [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];
+const MARKERS: [MarkerShape; 5] =
+    [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond, MarkerShape::TriangleDown];
 
 /// What a curve looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
     Points,
-    Line,
     LineAndPoints,
     Dashed,
 }
@@ -48,7 +47,8 @@ pub struct Panel {
     pub y_range: Option<(f64, f64)>,
     /// Names in place of numbers on the axis of x, at 1, 2, …
     pub categories: Vec<String>,
-    pub is_logarithmic: bool,
+    /// Whether equal steps of x are equal factors.
+    pub is_x_logarithmic: bool,
 }
 
 /// A finished figure.
@@ -57,7 +57,7 @@ pub struct Picture {
     pub png: Vec<u8>,
 }
 
-/// Draws panels in rows of so many columns, with one legend for all below them.
+/// Draws panels in rows of so many columns, with one legend for all beside them.
 pub fn draw(panels: &[Panel], columns: usize, size: (f64, f64)) -> Result<Picture> {
     let rows = panels.len().div_ceil(columns.max(1));
     let plots: Vec<Vec<Plot>> = panels.iter().map(plots).collect();
@@ -66,7 +66,7 @@ pub fn draw(panels: &[Panel], columns: usize, size: (f64, f64)) -> Result<Pictur
         .with_plots(plots)
         .with_layouts(layouts)
         .with_cell_size(size.0, size.1)
-        .with_shared_legend_bottom()
+        .with_shared_legend()
         .with_shared_legend_entries(legend(panels))
         .render();
     let svg = SvgBackend::default().render_scene(&scene);
@@ -79,7 +79,7 @@ fn colour(style: usize) -> &'static str {
 }
 
 fn marker(style: usize) -> MarkerShape {
-    MARKERS[(style + style / COLOURS.len()) % MARKERS.len()]
+    MARKERS[style % MARKERS.len()]
 }
 
 fn plots(panel: &Panel) -> Vec<Plot> {
@@ -124,8 +124,8 @@ fn layout(panel: &Panel, plots: &[Plot]) -> Layout {
             .with_x_tick_step(1.0)
             .with_x_tick_format(TickFormat::Custom(std::sync::Arc::new(name)));
     }
-    if panel.is_logarithmic {
-        layout = layout.with_log_scale();
+    if panel.is_x_logarithmic {
+        layout = layout.with_log_x();
     }
     if let Some((x, text)) = &panel.mark {
         let mut line = ReferenceLine::vertical(*x).with_color("#555555").with_label(text.as_str());
@@ -150,7 +150,7 @@ fn legend(panels: &[Panel]) -> Vec<LegendEntry> {
         }
         let shape = match curve.look {
             Look::Points | Look::LineAndPoints => LegendShape::Marker(marker(curve.style)),
-            Look::Line | Look::Dashed => LegendShape::Line,
+            Look::Dashed => LegendShape::Line,
         };
         entries.push(LegendEntry {
             label: curve.name.clone(),

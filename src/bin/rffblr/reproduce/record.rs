@@ -1,5 +1,6 @@
 //! One fold of one method on one data set, as it is kept for good.
 
+use anyhow::{Result, bail};
 use rffblr::evaluate::FoldResult;
 use rffblr::metrics::Scores;
 use serde::{Deserialize, Serialize};
@@ -33,8 +34,20 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// An error if results of a method on a data set are there already, found in another way.
+    pub fn refuse_others(&self, known: &[Record], method: &str, dataset: &str) -> Result<()> {
+        let same = |record: &&Record| record.key.method == method && record.key.dataset == dataset;
+        if let Some(difference) = known.iter().filter(same).find_map(|record| record.setting.difference(self)) {
+            bail!(
+                "{method} on {dataset} was run with {difference}; results of both cannot be mixed: run it as before, \
+                 or name another folder with --out"
+            );
+        }
+        Ok(())
+    }
+
     /// In words what is not the same in another setting.
-    pub fn difference(&self, other: &Setting) -> Option<String> {
+    fn difference(&self, other: &Setting) -> Option<String> {
         let pairs = [
             ("grid", &self.grid, &other.grid),
             ("data", &self.data_sha256, &other.data_sha256),

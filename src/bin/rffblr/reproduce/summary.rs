@@ -101,11 +101,7 @@ impl Comparison {
         let has = |part: &dyn Fn(&(String, String)) -> bool| cells.keys().any(part);
         let methods = rffblr::method::registry().iter().map(|method| method.name());
         let methods = methods.filter(|name| has(&|cell| cell.0 == *name)).map(str::to_owned).collect();
-        let others = catalogue::DATASETS.iter().map(|set| set.name);
-        let others = others.filter(|name| !published::DATASETS.contains(name));
-        let datasets = published::DATASETS.into_iter().chain(others);
-        let datasets = datasets.filter(|name| has(&|cell| cell.1 == *name)).map(str::to_owned).collect();
-        Comparison { methods, datasets, cells }
+        Comparison { methods, datasets: datasets(records), cells }
     }
 
     fn records(&self, method: &str, dataset: &str) -> &[Record] {
@@ -153,6 +149,32 @@ fn chooses(records: &[Record]) -> bool {
     records.iter().any(|record| !record.chosen.is_empty())
 }
 
+/// The data sets of records, those of the paper first and in its order.
+pub fn datasets(records: &[Record]) -> Vec<String> {
+    let others = catalogue::DATASETS.iter().map(|set| set.name);
+    let others = others.filter(|name| !published::DATASETS.contains(name));
+    let all = published::DATASETS.into_iter().chain(others);
+    all.filter(|name| records.iter().any(|record| record.key.dataset == *name)).map(str::to_owned).collect()
+}
+
+/// Versions, machines, seeds and what the numbers come from.
+pub fn provenance<'a>(records: impl Iterator<Item = &'a Record> + Clone) -> String {
+    let counted = |value: fn(&Record) -> &str| {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        records.clone().for_each(|record| *counts.entry(value(record)).or_default() += 1);
+        counts.into_iter().map(|(name, count)| format!("{name} ({count} records)")).collect::<Vec<_>>().join(", ")
+    };
+    let seeds = records.clone().map(|record| record.key.seed).max().map_or(0, |seed| seed + 1);
+    format!(
+        "{} records from raw.jsonl; version {}; machine {}; {seeds} seed{}. Data, folds and inner folds are named by \
+         their SHA-256 in every record.",
+        records.clone().count(),
+        counted(|record| &record.version),
+        counted(|record| &record.machine),
+        if seeds == 1 { "" } else { "s" },
+    )
+}
+
 /// Writes all files of the summary into the folder.
 pub fn write(records: &[Record], folder: &Path) -> Result<()> {
     let comparison = Comparison::new(records);
@@ -188,7 +210,7 @@ impl Comparison {
 
     fn document(&self, picture: &Picture) -> Document {
         let text = |text: &str| Block::Paragraph(text.to_owned());
-        let mut blocks = vec![Block::Paragraph(self.provenance())];
+        let mut blocks = vec![Block::Paragraph(provenance(self.cells.values().flatten()))];
         blocks.push(Block::Figure {
             file: "table2.svg".into(),
             caption: "Task R² (above) and pooled R² (below) of every method, mean of the folds".into(),
@@ -223,25 +245,6 @@ impl Comparison {
 
     fn has_marks(&self) -> bool {
         self.cells.keys().any(|(method, dataset)| !self.mark(method, dataset).is_empty())
-    }
-
-    /// Versions, machines, seeds and what the numbers come from.
-    fn provenance(&self) -> String {
-        let records = || self.cells.values().flatten();
-        let counted = |value: fn(&Record) -> &str| {
-            let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-            records().for_each(|record| *counts.entry(value(record)).or_default() += 1);
-            counts.into_iter().map(|(name, count)| format!("{name} ({count} records)")).collect::<Vec<_>>().join(", ")
-        };
-        let seeds = records().map(|record| record.key.seed).max().map_or(0, |seed| seed + 1);
-        format!(
-            "{} folds from raw.jsonl; version {}; machine {}; {seeds} seed{}. Inputs, folds and inner folds are named \
-             by their SHA-256 in every record.",
-            records().count(),
-            counted(|record| &record.version),
-            counted(|record| &record.machine),
-            if seeds == 1 { "" } else { "s" },
-        )
     }
 
     fn table(&self, quantity: &Quantity) -> Table {
@@ -348,7 +351,7 @@ impl Comparison {
             x_title: if is_first { String::new() } else { "data set".into() },
             y_title: quantity.title.into(),
             curves,
-            y_range: Some((if lowest < 0.0 { -0.2 } else { 0.0 }, 1.0)),
+            y_range: Some((if lowest < 0.0 { -0.2 } else { 0.0 }, 1.05)),
             categories: self.datasets.clone(),
             ..Panel::default()
         }

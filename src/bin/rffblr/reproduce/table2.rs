@@ -1,16 +1,16 @@
 //! `rffblr reproduce table2`: every method on every data set, fold by fold.
 
 use super::record::{Key, Record, thread_seconds};
-use super::source::{Source, SourceArguments};
+use super::source::Source;
 use super::store::Store;
+use super::{RunArguments, report_failures};
 use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::watch::Watch;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rffblr::evaluate::{Summary, evaluate};
 use rffblr::method::Method;
 use rffblr::select::{Grid, Journal, Plan, Progress};
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Name of the experiment in its raw results.
@@ -24,7 +24,7 @@ const METHODS: &str = "rffblr,rffblr-paper-links,rffblr-paper,mmr,fnn,mtfl,hi-va
 Examples:
   rffblr reproduce table2 --out table2
   rffblr reproduce table2 --methods gor-elm --datasets wq --grid coarse --out table2    what takes too long
-  rffblr reproduce table2 --methods rffblr,extra --seeds 5 --out seeds")]
+  rffblr reproduce table2 --methods rffblr,fnn --seeds 5 --out seeds")]
 #[command(after_long_help = "\
 Every fold of every method is a line of OUT/raw.jsonl the moment it is done. The same command goes on where it was cut \
 off; another one with the same --out adds to what is there. What must not be mixed, such as two grids for one method on \
@@ -34,23 +34,11 @@ pub struct Arguments {
     /// Methods of `rffblr evaluate --help`
     #[arg(long, value_name = "NAMES", default_value = METHODS, value_delimiter = ',')]
     methods: Vec<String>,
-    #[command(flatten)]
-    source: SourceArguments,
     /// Number of seeds; every fold is run with 0, 1, …
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// Points of a grid to try: full, or a coarse subset
-    #[arg(long, value_name = "GRID", default_value = "full", value_parser = super::grids())]
-    grid: Grid,
-    /// Fits side by side, each on one thread [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    jobs: Option<u16>,
-    /// Folder of raw results and summary
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// Say nothing unless it fails
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    run: RunArguments,
 }
 
 /// One fold to run.
@@ -68,39 +56,23 @@ struct Series<'a> {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let methods = crate::evaluate::methods(&arguments.methods)?;
-    let sources = arguments.source.read()?;
-    let store: Store<Record> = Store::open(&arguments.out, EXPERIMENT)?;
-    let journal = Journal::open(&arguments.out.join("selection.journal"))?;
+    let Arguments { run, seeds, .. } = arguments;
+    let sources = run.source.read()?;
+    let store: Store<Record> = Store::open(&run.out, EXPERIMENT)?;
+    let journal = run.open_journal()?;
     let pairs = methods.iter().flat_map(|&method| sources.iter().map(move |source| Series { method, source }));
     let series: Vec<Series<'_>> = pairs.collect();
     let known = store.records();
-    for series in &series {
-        refuse_other_settings(series, &known, arguments.grid)?;
+    for Series { method, source } in &series {
+        source.setting(run.grid).refuse_others(&known, method.name(), source.name)?;
     }
-    let jobs = missing(&series, &known, arguments.seeds);
-    let failures = run_jobs(arguments, &series, &jobs, &store, &journal)?;
-    super::summary::write(&store.records(), &arguments.out)?;
-    if !arguments.quiet {
-        output::note(&format!("tables and figure: {}", arguments.out.join("summary.html").display()));
+    let jobs = missing(&series, &known, *seeds);
+    let failures = run_jobs(run, *seeds, &series, &jobs, &store, &journal)?;
+    super::summary::write(&store.records(), &run.out)?;
+    if !run.quiet {
+        output::note(&format!("tables and figure: {}", run.out.join("summary.html").display()));
     }
-    if !failures.is_empty() {
-        bail!("{} of {} fits failed; the others are recorded\n  {}", failures.len(), jobs.len(), failures.join("\n  "));
-    }
-    Ok(())
-}
-
-/// An error if some of these results are there already, found in another way.
-fn refuse_other_settings(series: &Series<'_>, known: &[Record], grid: Grid) -> Result<()> {
-    let (method, dataset) = (series.method.name(), series.source.name);
-    let setting = series.source.setting(grid);
-    let same = |record: &&Record| record.key.method == method && record.key.dataset == dataset;
-    if let Some(difference) = known.iter().filter(same).find_map(|record| record.setting.difference(&setting)) {
-        bail!(
-            "{method} on {dataset} was run with {difference}; results of both cannot be mixed: run it as before, or \
-             name another folder with --out"
-        );
-    }
-    Ok(())
+    report_failures(&failures, jobs.len())
 }
 
 /// The folds not recorded yet, in the order of methods, data sets, seeds.
@@ -126,26 +98,27 @@ fn key(method: &dyn Method, source: &Source, fold: usize, seed: u64) -> Key {
 
 /// Runs and records all jobs; gives what failed, in words.
 fn run_jobs(
-    arguments: &Arguments,
+    run: &RunArguments,
+    seeds: u64,
     series: &[Series<'_>],
     jobs: &[Job],
     store: &Store<Record>,
     journal: &Journal,
 ) -> Result<Vec<String>> {
-    let workers = arguments.jobs.map_or_else(rayon::current_num_threads, usize::from).min(jobs.len().max(1));
+    let workers = run.workers(jobs.len());
     let left = |number: usize| jobs.iter().filter(|job| job.series == number).count();
     let name = |series: &Series<'_>| format!("{} on {}", series.method.name(), series.source.name);
     let watched = series.iter().enumerate().map(|(number, series)| (name(series), left(number)));
-    let watch = Watch::new(watched, workers, arguments.quiet);
+    let watch = Watch::new(watched, workers, run.quiet);
     let failures = Mutex::new(Vec::new());
     in_parallel(workers, jobs.len(), |number| {
         let job = &jobs[number];
         let this = &series[job.series];
-        match run_job(this, job, arguments.grid, journal, &watch) {
+        match run_job(this, job, run.grid, journal, &watch) {
             Ok(record) => {
                 store.add(record)?;
-                if !arguments.quiet {
-                    tell_finished(this, arguments.seeds, store, &watch);
+                if !run.quiet {
+                    tell_finished(this, seeds, store, &watch);
                 }
             }
             Err(problem) => {
