@@ -282,7 +282,7 @@ fn panel(records: &[Record], dataset: &str) -> Panel {
     let margin = 0.1 * (highest - lowest).max(0.05);
     Panel {
         title: dataset.to_owned(),
-        x_title: "features to begin with, M".into(),
+        x_title: "features to begin with, M (numbers: features that stay)".into(),
         y_title: "task R²".into(),
         curves,
         mark: Some((rows, "M = N".into())),

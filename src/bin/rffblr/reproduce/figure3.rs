@@ -281,12 +281,13 @@ fn panels(records: &[Record]) -> Vec<Panel> {
                     means(&of(records, method), axis.of, value).into_iter().map(|(x, y)| (x, y.mean)).collect();
                 if let (0, Some((a, b, _))) = (row, regress(&points, axis.curve)) {
                     let fitted = points.iter().map(|&(x, _)| (x, a + b * (axis.curve)(x))).collect();
-                    curves.push(curve(format!("{method}, {} fit", axis.claim), fitted, Look::Dashed, style));
+                    curves.push(curve(format!("{method}, curve of the claim"), fitted, Look::Dashed, style));
                 }
                 curves.push(curve(method.to_owned(), points, Look::LineAndPoints, style));
             }
+            let highest = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1).fold(0.0, f64::max);
             let (x_title, y_title) = (axis.title.into(), y_title.into());
-            panels.push(Panel { x_title, y_title, curves, ..Panel::default() });
+            panels.push(Panel { x_title, y_title, curves, y_range: Some((0.0, 1.05 * highest)), ..Panel::default() });
         }
     }
     panels
@@ -305,8 +306,7 @@ fn document(records: &[Record], picture: &Picture) -> Document {
     }
     let (versions, machines) = (versions.join(", "), machines.join(", "));
     let provenance = format!("{} fits from raw.jsonl; version {versions}; machine {machines}.", records.len());
-    let caption =
-        "Mean over repetitions and over the values of the other axis; dashed the curve the paper compares with";
+    let caption = "Mean over repetitions and over the values of the other axis; dashed the curves of the claim, fitted: logarithmic in the number of tasks, quadratic in that of samples";
     let figure = Block::Figure { file: "figure3.svg".into(), caption: caption.into(), svg: picture.svg.clone() };
     let mut blocks = vec![Block::Paragraph(provenance), figure];
     for method in methods(records) {

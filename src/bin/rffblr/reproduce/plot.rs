@@ -59,7 +59,8 @@ pub struct Picture {
 
 /// Draws panels in rows of so many columns, with one legend for all beside them.
 pub fn draw(panels: &[Panel], columns: usize, size: (f64, f64)) -> Result<Picture> {
-    let rows = panels.len().div_ceil(columns.max(1));
+    let columns = columns.clamp(1, panels.len().max(1));
+    let rows = panels.len().div_ceil(columns);
     let plots: Vec<Vec<Plot>> = panels.iter().map(plots).collect();
     let layouts = panels.iter().zip(&plots).map(|(panel, plots)| layout(panel, plots)).collect();
     let scene = Figure::new(rows, columns)
