@@ -259,6 +259,15 @@ fn features_to_begin_with_and_features_that_stay() {
             |r: &&Value| ["method", "fold"].iter().all(|key| r[key] == expected[key]) && r["per_row"] == json!(2.0);
         assert_eq!(records.iter().find(same).unwrap()["scores"], expected["scores"]);
     }
+    // Bandwidths read from there: the same curve again, and no inner fold is run.
+    folder.done(&[&arguments[..6], &["--methods=sb-elm", "--table2=t", "--out=g"]].concat());
+    let sb_elm = |records: Vec<Value>| {
+        let mut lines: Vec<String> = records.iter().filter(|r| r["method"] == "sb-elm").map(Value::to_string).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sb_elm(self::records(&folder, "g")), sb_elm(records));
+    assert_eq!(folder.text("g/selection.journal").lines().count(), 1);
     let png = fs::read(folder.path("f/figure2.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG"));
     assert!(folder.text("f/summary.md").contains("keeps"));

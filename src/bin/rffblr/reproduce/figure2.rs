@@ -5,7 +5,7 @@ use super::plot::{self, Curve, Look, Panel, Picture};
 use super::record::{Key, Record, thread_seconds};
 use super::source::Source;
 use super::store::Store;
-use super::{RunArguments, report_failures, summary};
+use super::{RunArguments, report_failures, summary, table2};
 use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::watch::Watch;
@@ -15,7 +15,7 @@ use rffblr::evaluate::{Split, Summary, evaluate};
 use rffblr::method::{Method, RffBlr};
 use rffblr::select::{Journal, Plan};
 use rffblr::{FeatureCount, Settings};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Name of the experiment in its raw results.
@@ -29,15 +29,18 @@ const PER_ROW: [f64; 15] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.
 Examples:
   rffblr reproduce figure2 --out figure2
   rffblr reproduce figure2 --datasets edm,jura --out figure2       two panels now, the others later
-  rffblr reproduce figure2 --journal table2/selection.journal --out figure2")]
+  rffblr reproduce figure2 --table2 table2 --out figure2           bandwidths of SB-ELM as chosen there")]
 #[command(after_long_help = "\
 The initial number of features M runs over 0.1 to 5 times the number of training rows N. RFF-BLR learns its bandwidth \
-anew for every M. SB-ELM has that of Table 2, chosen by inner folds at M = 2N; if the journal of that table is named, \
-this takes no time. Every fit is a line of OUT/raw.jsonl; the same command goes on where it was cut off.")]
+anew for every M. SB-ELM has that of Table 2, chosen by inner folds at M = 2N: from the results of that table where \
+--table2 names them, else chosen anew. Every fit is a line of OUT/raw.jsonl; the same command goes on where it was cut off.")]
 pub struct Arguments {
     /// Which of rffblr-paper, rffblr-paper-links, sb-elm
     #[arg(long, value_name = "NAMES", default_value = "rffblr-paper,rffblr-paper-links,sb-elm", value_delimiter = ',')]
     methods: Vec<String>,
+    /// Folder with the results of `reproduce table2`
+    #[arg(long, value_name = "DIR")]
+    table2: Option<PathBuf>,
     #[command(flatten)]
     run: RunArguments,
 }
@@ -85,12 +88,42 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for (machine, source) in &series {
         source.setting(run.grid).refuse_others(&known, machine.name(), source.name)?;
     }
-    let failures = run_all(run, &series, &known, &store, &journal)?;
+    let chosen = match &arguments.table2 {
+        Some(folder) => Store::<Record>::open(folder, table2::EXPERIMENT)?.records(),
+        None => Vec::new(),
+    };
+    let failures = run_all(run, &series, &known, &store, &Bandwidths { chosen, journal })?;
     write(&store.records(), &run.out)?;
     if !run.quiet {
         output::note(&format!("figure: {}", run.out.join("figure2.png").display()));
     }
     report_failures(&failures.0, failures.1)
+}
+
+/// Where the bandwidth of SB-ELM comes from.
+struct Bandwidths {
+    /// Results of Table 2.
+    chosen: Vec<Record>,
+    journal: Journal,
+}
+
+impl Bandwidths {
+    /// log₂ of γD for a fold: as chosen for Table 2 on the same rows and grid, or chosen now.
+    fn exponent(&self, source: &Source, fold: usize, split: &Split, plan: &Plan<'_>) -> Result<i32> {
+        let (setting, name) = (source.setting(plan.grid), Machine::SbElm.name());
+        let same = |record: &&Record| {
+            let key = &record.key;
+            key.method == name
+                && key.dataset == source.name
+                && (key.fold, key.seed) == (fold + 1, plan.seed)
+                && record.setting == setting
+        };
+        let known = self.chosen.iter().find(same).and_then(|record| record.chosen.get("gamma"));
+        match known.and_then(|gamma| gamma.strip_prefix("2^")?.strip_suffix("/D")?.parse().ok()) {
+            Some(exponent) => Ok(exponent),
+            None => Ok(SbElm::choose_exponent(&split.train, &Plan { journal: Some(&self.journal), ..*plan })?),
+        }
+    }
 }
 
 /// One fold of one method on one data set, with the numbers of features still to be tried.
@@ -111,7 +144,7 @@ fn run_all(
     series: &[(Machine, &Source)],
     known: &[Record],
     store: &Store<Record>,
-    journal: &Journal,
+    bandwidths: &Bandwidths,
 ) -> Result<(Vec<String>, usize)> {
     let mut jobs = Vec::new();
     for (number, &(machine, source)) in series.iter().enumerate() {
@@ -132,7 +165,7 @@ fn run_all(
     let failures = Mutex::new(Vec::new());
     in_parallel(workers, jobs.len(), |number| {
         let job = &jobs[number];
-        if let Err(problem) = run_job(series[job.series], job, run, store, journal, &watch) {
+        if let Err(problem) = run_job(series[job.series], job, run, store, bandwidths, &watch) {
             let text = format!("{}, fold {}: {problem:#}", name(&series[job.series]), job.fold + 1);
             watch.tell(&format!("error: {text}"));
             failures.lock().unwrap_or_else(PoisonError::into_inner).push(text);
@@ -149,14 +182,14 @@ fn run_job(
     job: &Job,
     run: &RunArguments,
     store: &Store<Record>,
-    journal: &Journal,
+    bandwidths: &Bandwidths,
     watch: &Watch,
 ) -> Result<()> {
     let (split, rows) = split(&source.training, &source.folds, job.fold)?;
     let inner = source.inner_folds(job.fold, &rows);
-    let plan = Plan { seed: 0, grid: run.grid, inner: inner.as_deref(), journal: Some(journal), progress: None };
+    let plan = Plan { seed: 0, grid: run.grid, inner: inner.as_deref(), journal: None, progress: None };
     let exponent = match machine {
-        Machine::SbElm => SbElm::choose_exponent(&split.train, &plan)?,
+        Machine::SbElm => bandwidths.exponent(source, job.fold, &split, &plan)?,
         Machine::Paper | Machine::PaperLinks => 0,
     };
     for &per_row in &job.per_row {
