@@ -49,6 +49,7 @@ pub mod catalogue;
 pub mod data;
 mod error;
 pub mod evaluate;
+pub mod explain;
 pub mod fourier;
 #[cfg(test)]
 mod golden;
@@ -68,6 +69,6 @@ pub use model::{
     FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit, fit_observed,
 };
 pub use vb::{
-    Bandwidth, Bound, FeatureCount, Form, Gamma, GammaPrior, Iteration, Noise, Observer, Precision, Pruning, Relevance,
-    Settings, Stop, TargetScale,
+    Bandwidth, Bound, FeatureCount, Form, Gamma, GammaPrior, Iteration, Noise, Observer, PRESETS, Precision, Pruning,
+    Relevance, Settings, Stop, TargetScale,
 };

@@ -95,6 +95,9 @@ pub struct Encoder {
     inputs: Vec<RawInput>,
     /// Inputs that were the same in all training rows.
     constant: Vec<String>,
+    /// All input columns in the order of the training table; empty in files that do not know it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    order: Vec<String>,
 }
 
 impl Encoder {
@@ -106,7 +109,8 @@ impl Encoder {
         missing: MissingInputs,
     ) -> Result<(Encoder, Vec<String>), EncodeError> {
         check_rows(table, rows)?;
-        let mut encoder = Encoder { roles: roles.clone(), missing, inputs: Vec::new(), constant: Vec::new() };
+        let order = roles.inputs(table).map(|column| column.name.clone()).collect();
+        let mut encoder = Encoder { roles: roles.clone(), missing, inputs: Vec::new(), constant: Vec::new(), order };
         let mut notes = Vec::new();
         for column in roles.inputs(table) {
             let name = excerpt(&column.name);
@@ -144,6 +148,7 @@ impl Encoder {
             missing: MissingInputs::Error,
             inputs: input_names.iter().map(number).collect(),
             constant: Vec::new(),
+            order: input_names.to_vec(),
         }
     }
 
@@ -256,6 +261,15 @@ impl Encoder {
     /// The raw inputs in the order of the training table, without those left out.
     pub fn raw_inputs(&self) -> &[RawInput] {
         &self.inputs
+    }
+
+    /// Every input column of the training table in its order, also those left out because they never varied. Files
+    /// written before this was kept have the latter at the end.
+    pub fn input_columns(&self) -> Vec<&str> {
+        match self.order.is_empty() {
+            false => self.order.iter().map(String::as_str).collect(),
+            true => self.inputs.iter().map(|input| &input.name).chain(&self.constant).map(String::as_str).collect(),
+        }
     }
 
     /// The roles of the training table.

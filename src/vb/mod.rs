@@ -12,6 +12,7 @@ mod problem;
 mod prune;
 mod resolvent;
 mod settings;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -22,6 +23,7 @@ pub use gamma::Gamma;
 pub use settings::{
     Bandwidth, FeatureCount, Form, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale,
 };
+pub use spelling::PRESETS;
 pub use trace::{Iteration, Observer, Stop};
 
 pub(crate) use problem::{Group, Problem};

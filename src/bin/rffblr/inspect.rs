@@ -2,11 +2,10 @@
 
 use crate::fit::significant;
 use crate::output;
-use crate::settings::spelled;
 use anyhow::{Result, bail};
 use rffblr::data::{Encoding, MissingInputs};
 use rffblr::kernel::{Family, Kernel};
-use rffblr::{Form, Model, Sinusoid, Stop};
+use rffblr::{Form, Model, Settings, Sinusoid, Stop};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -128,8 +127,7 @@ fn words(model: &Model) -> String {
     text += &match model.kernel() {
         Some(kernel) => section("Kernel", kernel_table(kernel)),
         None => {
-            let spectrum = spelled(model.settings()).into_iter().find(|(name, _)| *name == "spectrum");
-            let spectrum = spectrum.map(|(_, value)| value).unwrap_or_default();
+            let spectrum = model.settings().spelled("spectrum");
             format!("Kernel view: {spectrum} with bandwidth {}. ", significant(model.bandwidth()))
         }
     };
@@ -146,7 +144,8 @@ fn words(model: &Model) -> String {
         let header = [String::from("slope per unit of")].into_iter().chain(targets.iter().cloned());
         text += &section("Straight lines", output::table(header, links.iter().map(row).collect()));
     }
-    let rows = spelled(model.settings()).into_iter().map(|(name, value)| vec![name.to_string(), value]).collect();
+    let row = |(name, _): &(&str, &str)| vec![name.to_string(), model.settings().spelled(name)];
+    let rows = Settings::NAMES.iter().map(row).collect();
     text + &section("Settings", output::table(["setting", "value"], rows))
 }
 

@@ -4,7 +4,6 @@ use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rffblr::fourier::{Directions, Offsets, Spectrum};
 use rffblr::{Bandwidth, FeatureCount, Form, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -30,56 +29,56 @@ pub struct SettingArguments {
     /// From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows
     #[arg(long, value_name = "SHARE", value_parser = sparsity, conflicts_with = "form")]
     sparsity: Option<Form>,
-    #[arg(long, value_name = "WHAT", value_parser = form,
-        help = help("form", "What the function is made of: kernel, sinusoids:PER_ROW or cosines"))]
+    #[arg(long, value_name = "WHAT",
+        help = help("form"))]
     form: Option<Form>,
-    #[arg(long, value_name = "N", help = help("max-iterations", "Most steps of the fit"))]
+    #[arg(long, value_name = "N", help = help("max-iterations"))]
     max_iterations: Option<usize>,
-    #[arg(long, value_name = "N", help = help("seed", "Seed of all random draws"))]
+    #[arg(long, value_name = "N", help = help("seed"))]
     seed: Option<u64>,
     /// TOML file of the library's settings, for example max_iterations = 50; flags win over it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    #[arg(long, value_name = "N", value_parser = features, help_heading = COSINES, help = help("features", "Cosines to draw: 300, or per-row:2"))]
+    #[arg(long, value_name = "N", help_heading = COSINES, help = help("features"))]
     features: Option<FeatureCount>,
     #[arg(long, value_name = "KERNEL", value_parser = one_of::<Spectrum>(&["rbf", "laplace-l2", "laplace-l1", "matern32", "matern52"]),
-        help_heading = COSINES, help = help("spectrum", "Kernel that the cosines approximate"))]
+        help_heading = COSINES, help = help("spectrum"))]
     spectrum: Option<Spectrum>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Offsets>(&["random", "paired"]),
-        help_heading = COSINES, help = help("offsets", "Offsets of the cosines"))]
+        help_heading = COSINES, help = help("offsets"))]
     offsets: Option<Offsets>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Directions>(&["independent", "orthogonal"]),
-        help_heading = COSINES, help = help("directions", "Directions of the cosines"))]
+        help_heading = COSINES, help = help("directions"))]
     directions: Option<Directions>,
-    #[arg(long, value_name = "BOOL", help_heading = COSINES, help = help("links", "Whether the inputs themselves are features too"))]
+    #[arg(long, value_name = "BOOL", help_heading = COSINES, help = help("links"))]
     links: Option<bool>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Precision>(&["free", "tied"]),
-        help_heading = COSINES, help = help("precision", "Prior precision of the weights: one per feature or one for all"))]
+        help_heading = COSINES, help = help("precision"))]
     precision: Option<Precision>,
-    #[arg(long, value_name = "HOW", value_parser = bandwidth,
-        help_heading = COSINES, help = help("bandwidth", "Kernel bandwidth: learned, learned:START or fixed:VALUE"))]
+    #[arg(long, value_name = "HOW",
+        help_heading = COSINES, help = help("bandwidth"))]
     bandwidth: Option<Bandwidth>,
-    #[arg(long, value_name = "HOW", value_parser = relevance,
-        help_heading = COSINES, help = help("relevance", "Scale of each input in the kernel: learned, uniform or fixed:A,B,…"))]
+    #[arg(long, value_name = "HOW",
+        help_heading = COSINES, help = help("relevance"))]
     relevance: Option<Relevance>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<Noise>(&["shared", "per-task"]),
-        help_heading = COSINES, help = help("noise", "One noise level for all targets or one for each"))]
+        help_heading = COSINES, help = help("noise"))]
     noise: Option<Noise>,
     #[arg(long, value_name = "HOW", value_parser = one_of::<TargetScale>(&["standardised", "raw"]),
-        help_heading = COSINES, help = help("target-scale", "What the model sees of the targets"))]
+        help_heading = COSINES, help = help("target-scale"))]
     target_scale: Option<TargetScale>,
-    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help_heading = COSINES, help = help("weight-prior", "Gamma prior of each weight precision"))]
+    #[arg(long, value_name = "SHAPE,RATE", help_heading = COSINES, help = help("weight-prior"))]
     weight_prior: Option<GammaPrior>,
-    #[arg(long, value_name = "SHAPE,RATE", value_parser = prior, help_heading = COSINES, help = help("noise-prior", "Gamma prior of each noise precision"))]
+    #[arg(long, value_name = "SHAPE,RATE", help_heading = COSINES, help = help("noise-prior"))]
     noise_prior: Option<GammaPrior>,
-    #[arg(long, value_name = "WHEN", value_parser = pruning,
-        help_heading = COSINES, help = help("pruning", "When features are dropped: never, or below-equal-share:FRACTION"))]
+    #[arg(long, value_name = "WHEN",
+        help_heading = COSINES, help = help("pruning"))]
     pruning: Option<Pruning>,
-    #[arg(long, value_name = "STEP", help_heading = COSINES, help = help("learning-rate", "Step size for bandwidth and input scales"))]
+    #[arg(long, value_name = "STEP", help_heading = COSINES, help = help("learning-rate"))]
     learning_rate: Option<f64>,
-    #[arg(long, value_name = "N", help_heading = COSINES, help = help("restarts", "Independent draws, of which the best is kept"))]
+    #[arg(long, value_name = "N", help_heading = COSINES, help = help("restarts"))]
     restarts: Option<usize>,
-    #[arg(long, value_name = "SHARE", help_heading = COSINES, help = help("tolerance", "Change of the bound that counts as none"))]
+    #[arg(long, value_name = "SHARE", help_heading = COSINES, help = help("tolerance"))]
     tolerance: Option<f64>,
 }
 
@@ -167,80 +166,10 @@ fn overlay(settings: &Settings, text: &str) -> Result<Settings> {
     Ok(serde_json::from_value(all)?)
 }
 
-/// Every setting by the name of its flag, as the flag would spell its value.
-pub fn spelled(settings: &Settings) -> [(&'static str, String); 19] {
-    let with = |name: &str, value: f64| format!("{name}:{value}");
-    let prior = |prior: GammaPrior| format!("{:e},{:e}", prior.shape, prior.rate);
-    [
-        (
-            "form",
-            match settings.form {
-                Form::Kernel => "kernel".into(),
-                Form::Sinusoids { per_row } => with("sinusoids", per_row),
-                Form::Cosines => "cosines".into(),
-            },
-        ),
-        (
-            "features",
-            match settings.features {
-                FeatureCount::Exactly(count) => count.to_string(),
-                FeatureCount::PerRow(count) => with("per-row", count),
-            },
-        ),
-        ("spectrum", word(&settings.spectrum)),
-        ("offsets", word(&settings.offsets)),
-        ("directions", word(&settings.directions)),
-        ("links", settings.links.to_string()),
-        ("precision", word(&settings.precision)),
-        (
-            "bandwidth",
-            match settings.bandwidth {
-                Bandwidth::Fixed(value) => with("fixed", value),
-                Bandwidth::Learned { start: Some(value) } => with("learned", value),
-                Bandwidth::Learned { start: None } => "learned".into(),
-            },
-        ),
-        (
-            "relevance",
-            match &settings.relevance {
-                Relevance::Uniform => "uniform".into(),
-                Relevance::Learned => "learned".into(),
-                Relevance::Fixed(values) => {
-                    format!("fixed:{}", values.iter().map(f64::to_string).collect::<Vec<_>>().join(","))
-                }
-            },
-        ),
-        ("noise", word(&settings.noise)),
-        ("target-scale", word(&settings.targets)),
-        ("weight-prior", prior(settings.weight_prior)),
-        ("noise-prior", prior(settings.noise_prior)),
-        (
-            "pruning",
-            match settings.pruning {
-                Pruning::Never => "never".into(),
-                Pruning::BelowEqualShare(share) => with("below-equal-share", share),
-            },
-        ),
-        ("learning-rate", settings.learning_rate.to_string()),
-        ("restarts", settings.restarts.to_string()),
-        ("max-iterations", settings.max_iterations.to_string()),
-        ("tolerance", format!("{:e}", settings.tolerance)),
-        ("seed", settings.seed.to_string()),
-    ]
-}
-
-/// The kebab-case name of a choice.
-fn word(choice: &impl Serialize) -> String {
-    serde_json::to_value(choice).ok().and_then(|value| value.as_str().map(String::from)).unwrap_or_default()
-}
-
 /// The explanation of a flag, with its value in both presets.
-fn help(name: &str, explanation: &str) -> String {
-    let value = |settings: &Settings| {
-        let found = spelled(settings).into_iter().find(|(flag, _)| *flag == name);
-        found.map(|(_, value)| value).unwrap_or_default()
-    };
-    let (default, paper) = (value(&Settings::DEFAULT), value(&Settings::PAPER));
+fn help(name: &str) -> String {
+    let explanation = Settings::NAMES.iter().find(|(flag, _)| *flag == name).map_or("", |(_, explanation)| explanation);
+    let (default, paper) = (Settings::DEFAULT.spelled(name), Settings::PAPER.spelled(name));
     if default == paper {
         format!("{explanation} [default: {default}]")
     } else {
@@ -254,63 +183,8 @@ fn one_of<T: DeserializeOwned + Clone + Send + Sync + 'static>(
     PossibleValuesParser::new(names).try_map(|name| serde_json::from_value::<T>(Value::String(name)))
 }
 
-fn number(text: &str) -> Result<f64, String> {
-    text.trim().parse().map_err(|_| format!("'{text}' is not a number"))
-}
-
-fn form(text: &str) -> Result<Form, String> {
-    match text.split_once(':') {
-        None if text == "kernel" => Ok(Form::Kernel),
-        None if text == "cosines" => Ok(Form::Cosines),
-        Some(("sinusoids", per_row)) => Ok(Form::Sinusoids { per_row: number(per_row)? }),
-        _ => Err("write kernel, sinusoids:0.25 or cosines".into()),
-    }
-}
-
 fn sparsity(text: &str) -> Result<Form, String> {
-    match number(text)? {
-        0.0 => Ok(Form::Kernel),
-        share if share > 0.0 && share < 1.0 => Ok(Form::Sinusoids { per_row: 1.0 - share }),
-        _ => Err("write a number from 0 up to, but not including, 1".into()),
-    }
-}
-
-fn features(text: &str) -> Result<FeatureCount, String> {
-    match text.strip_prefix("per-row:") {
-        Some(count) => Ok(FeatureCount::PerRow(number(count)?)),
-        None => text.parse().map(FeatureCount::Exactly).map_err(|_| "write a whole number, or per-row:2".into()),
-    }
-}
-
-fn bandwidth(text: &str) -> Result<Bandwidth, String> {
-    match text.split_once(':') {
-        None if text == "learned" => Ok(Bandwidth::Learned { start: None }),
-        Some(("learned", start)) => Ok(Bandwidth::Learned { start: Some(number(start)?) }),
-        Some(("fixed", value)) => Ok(Bandwidth::Fixed(number(value)?)),
-        _ => Err("write learned, learned:0.1 or fixed:0.1".into()),
-    }
-}
-
-fn relevance(text: &str) -> Result<Relevance, String> {
-    match text.split_once(':') {
-        None if text == "learned" => Ok(Relevance::Learned),
-        None if text == "uniform" => Ok(Relevance::Uniform),
-        Some(("fixed", values)) => Ok(Relevance::Fixed(values.split(',').map(number).collect::<Result<_, _>>()?)),
-        _ => Err("write learned, uniform or fixed:1,0.5,2 with one number per input".into()),
-    }
-}
-
-fn pruning(text: &str) -> Result<Pruning, String> {
-    match text.split_once(':') {
-        None if text == "never" => Ok(Pruning::Never),
-        Some(("below-equal-share", share)) => Ok(Pruning::BelowEqualShare(number(share)?)),
-        _ => Err("write never, or below-equal-share:0.5".into()),
-    }
-}
-
-fn prior(text: &str) -> Result<GammaPrior, String> {
-    let (shape, rate) = text.split_once(',').ok_or("write shape and rate, for example 1e-6,1e-6")?;
-    Ok(GammaPrior { shape: number(shape)?, rate: number(rate)? })
+    Form::of_sparsity(text.trim().parse().map_err(|_| format!("'{text}' is not a number"))?)
 }
 
 #[cfg(test)]
@@ -350,7 +224,7 @@ mod tests {
     }
 
     fn from_flags(settings: &Settings, preset: &str) -> Settings {
-        let flags = spelled(settings).into_iter().flat_map(|(name, value)| [format!("--{name}"), value]);
+        let flags = Settings::NAMES.iter().flat_map(|(name, _)| [format!("--{name}"), settings.spelled(name)]);
         let line = ["rffblr".to_string(), format!("--preset={preset}")].into_iter().chain(flags);
         Flags::parse_from(line).settings.settings().unwrap()
     }

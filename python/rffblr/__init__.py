@@ -1,0 +1,35 @@
+"""Bayesian regression for small tables with several targets and a duty to explain.
+
+>>> import numpy as np
+>>> from rffblr import RFFBLRRegressor
+>>> rng = np.random.default_rng(0)
+>>> X = rng.normal(size=(80, 3))
+>>> Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] ** 2]) + 0.1 * rng.normal(size=(80, 2))
+>>> Y[::7, 1] = np.nan                       # missing target cells are used as such
+>>> model = RFFBLRRegressor().fit(X, Y)
+>>> mean, std = model.predict(X[:5], return_std=True)
+>>> mean.shape, std.shape
+((5, 2), (5, 2))
+>>> bool(model.score(X, Y) > 0.9)
+True
+"""
+
+from . import baselines, metrics, scorers
+from ._frames import RFFBLRWarning
+from ._regressor import RFFBLRRegressor
+from ._rffblr import __version__
+from .scorers import coverage, crps, nlpd, r2_pooled, r2_task
+
+__all__ = [
+    "RFFBLRRegressor",
+    "RFFBLRWarning",
+    "__version__",
+    "baselines",
+    "coverage",
+    "crps",
+    "metrics",
+    "nlpd",
+    "r2_pooled",
+    "r2_task",
+    "scorers",
+]

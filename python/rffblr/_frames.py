@@ -1,0 +1,155 @@
+"""Data frames of pandas and polars: their columns as the compiled part takes them, and results as frames.
+
+Neither library is imported unless the caller uses it: an object of a library is only there if the library is.
+"""
+
+import sys
+
+import numpy as np
+
+MISSING = np.uint32(2**32 - 1)
+
+
+class RFFBLRWarning(UserWarning):
+    """Something about the data that the model had to make a choice about, such as a level it has never seen."""
+
+
+def library_of(data):
+    """``"pandas"`` or ``"polars"`` if this is a frame or series of theirs, else ``None``."""
+    for library in ("pandas", "polars"):
+        module = sys.modules.get(library)
+        if module is not None and isinstance(data, (module.DataFrame, module.Series)):
+            return library
+    return None
+
+
+def is_frame(data):
+    """Whether this is a table with columns of their own types."""
+    return library_of(data) is not None and hasattr(data, "columns")
+
+
+def names_of(frame):
+    """Names of the columns, as a file would have them."""
+    return [str(name) for name in frame.columns]
+
+
+def columns_of(frame):
+    """The columns of a frame: a list of ``(name, numbers)`` and ``(name, (levels, codes))``.
+
+    Numbers, booleans included, become ``float64`` with NaN for missing cells; text and categories become levels and
+    codes. Anything else, dates above all, is refused.
+    """
+    library = library_of(frame)
+    out = []
+    for position, name in enumerate(names_of(frame)):
+        column = frame.iloc[:, position] if library == "pandas" else frame[:, position]
+        cells = _pandas_cells(column) if library == "pandas" else _polars_cells(column)
+        if cells is None:
+            raise TypeError(
+                f"column '{name}' is of type {column.dtype}, which is neither a number nor text; "
+                "turn it into one of them, for example a date into days, or leave the column out"
+            )
+        out.append((name, cells))
+    return out
+
+
+def _pandas_cells(column):
+    import pandas as pd
+
+    types = pd.api.types
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return _coded(column.cat.categories.tolist(), column.cat.codes.to_numpy())
+    if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
+        if types.is_complex_dtype(column.dtype):
+            return None
+        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if types.is_string_dtype(column.dtype) or types.is_object_dtype(column.dtype):
+        return _object_cells(column.to_numpy(dtype=object), column.isna().to_numpy())
+    return None
+
+
+def _polars_cells(column):
+    import polars as pl
+
+    if column.dtype in (pl.Categorical, pl.Enum):
+        # A list of categories belongs to an Enum alone; those of a Categorical come as they appear, like text.
+        levels = column.dtype.categories.to_list() if column.dtype == pl.Enum else column.drop_nulls().unique(
+            maintain_order=True
+        ).to_list()
+        place = {level: code for code, level in enumerate(levels)}
+        return _coded(levels, [-1 if cell is None else place[cell] for cell in column.to_list()])
+    if column.dtype == pl.String:
+        return _object_cells(np.asarray(column.to_list(), dtype=object), column.is_null().to_numpy())
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return np.ascontiguousarray(column.cast(pl.Float64).fill_null(np.nan).to_numpy())
+    if column.dtype == pl.Null:
+        return np.full(len(column), np.nan)
+    return None
+
+
+def _object_cells(cells, missing):
+    """Python objects: numbers if all that are there are numbers, text if all are text; else ``None``."""
+    present = cells[~missing]
+    if all(isinstance(cell, (int, float, np.number, np.bool_)) for cell in present):
+        out = np.full(len(cells), np.nan)
+        out[~missing] = present.astype(np.float64)
+        return out
+    if not all(isinstance(cell, str) for cell in present):
+        return None
+    place = {}
+    codes = np.full(len(cells), -1, dtype=np.int64)
+    for row in np.flatnonzero(~missing):
+        codes[row] = place.setdefault(cells[row], len(place))
+    return _coded(list(place), codes)
+
+
+def _coded(levels, codes):
+    codes = np.asarray(codes, dtype=np.int64)
+    return [str(level) for level in levels], np.where(codes < 0, np.int64(MISSING), codes).astype(np.uint32)
+
+
+def numbers_of(frame):
+    """The numbers of a frame that has nothing else, where they lie if possible; ``None`` for any other frame."""
+    if library_of(frame) == "pandas":
+        if all(dtype == np.float64 for dtype in frame.dtypes):
+            return frame.to_numpy()
+    elif all(str(dtype) == "Float64" for dtype in frame.dtypes) and not any(frame.null_count().row(0)):
+        return frame.to_numpy()
+    return None
+
+
+def targets_of(y):
+    """Targets as an array, and their names if they have any."""
+    library = library_of(y)
+    if library is None:
+        return y, None
+    if is_frame(y):
+        cells = [values for _, values in columns_of(y)]
+        if any(isinstance(values, tuple) for values in cells):
+            text = [name for name, values in columns_of(y) if isinstance(values, tuple)][0]
+            raise ValueError(f"target '{text}' is text; targets must be numbers, NaN where missing")
+        return np.column_stack(cells) if cells else np.empty((len(y), 0)), names_of(y)
+    cells = _pandas_cells(y) if library == "pandas" else _polars_cells(y)
+    if not isinstance(cells, np.ndarray):
+        raise ValueError("the target is not a column of numbers; missing values may be NaN or null")
+    return cells, [str(y.name)] if y.name else None
+
+
+def frame(columns, library, index=None):
+    """Columns by name as a frame of the library asked for; of pandas, or else of polars, if none is."""
+    for choice in [library] if library else ["pandas", "polars"]:
+        try:
+            if choice == "pandas":
+                import pandas
+
+                return pandas.DataFrame(columns, index=index)
+            if choice == "polars":
+                import polars
+
+                return polars.DataFrame(columns)
+        except ImportError:
+            if library:
+                raise
+            continue
+        raise ValueError(f"frame=\"{choice}\": write pandas or polars")
+    raise ImportError("frames need pandas or polars; install one of them, for example with pip install pandas")

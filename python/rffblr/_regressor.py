@@ -1,0 +1,435 @@
+"""The estimator."""
+
+import os
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from . import _rffblr
+from ._base import Estimator, _warn, generated
+from ._frames import frame
+from ._progress import CallbackSupportMixin, Steps, with_callbacks
+from ._settings import spelled
+
+
+class RFFBLRRegressor(CallbackSupportMixin, Estimator):
+    """Bayesian multitask regression on random Fourier features.
+
+    By default an exact kernel machine: all cosines at once, with bandwidths, the noise of each target and the scale of
+    each input learned from the model's own evidence, without cross-validation. With ``sparsity`` it is a formula of few
+    sinusoids; with ``preset="paper"`` or ``"cosines"`` the cosines are drawn at random.
+
+    Every setting that is ``None`` is as the preset says. Values can be written as on the command line
+    (``features="per-row:2"``) or as Python values (``features=300``, ``bandwidth=0.1`` to hold it there,
+    ``relevance=[1, 0.5]``, ``weight_prior=(1e-6, 1e-6)``).
+
+    Parameters
+    ----------
+    preset : {"default", "cosines", "paper"}, optional
+        Settings to start from: the default, or cosines if a setting of drawn cosines is given.
+    sparsity : float, optional
+        From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows.
+    form : str, optional
+        What the function is made of: kernel, sinusoids:PER_ROW or cosines. [kernel; paper: cosines]
+    max_iterations : int, optional
+        Most steps of the fit. [200; paper: 500]
+    features : int or str, optional
+        Cosines to draw: 300, or per-row:2. [per-row:2]
+    spectrum : {"rbf", "laplace-l2", "laplace-l1", "matern32", "matern52"}, optional
+        Kernel that the cosines approximate. [rbf]
+    offsets : {"random", "paired"}, optional
+        Offsets of the cosines. [paired; paper: random]
+    directions : {"independent", "orthogonal"}, optional
+        Directions of the cosines. [orthogonal; paper: independent]
+    links : bool, optional
+        Whether the inputs themselves are features too. [true; paper: false]
+    precision : {"free", "tied"}, optional
+        Prior precision of the weights: one per feature or one for all. [tied; paper: free]
+    bandwidth : float or str, optional
+        Kernel bandwidth: learned, learned:START or fixed:VALUE. [learned]
+    relevance : list of float or str, optional
+        Scale of each input in the kernel: learned, uniform or fixed:A,B,…. [learned; paper: uniform]
+    noise : {"shared", "per-task"}, optional
+        One noise level for all targets or one for each. [per-task; paper: shared]
+    target_scale : {"standardised", "raw"}, optional
+        What the model sees of the targets. [standardised]
+    weight_prior : (float, float) or str, optional
+        Gamma prior of each weight precision. [1e-6,1e-6]
+    noise_prior : (float, float) or str, optional
+        Gamma prior of each noise precision. [1e-6,1e-6]
+    pruning : float or str, optional
+        When features are dropped: never, or below-equal-share:FRACTION. [never; paper: below-equal-share:0.7]
+    learning_rate : float, optional
+        Step size for bandwidth and input scales. [0.1]
+    restarts : int, optional
+        Independent draws, of which the best is kept. [1]
+    tolerance : float, optional
+        Change of the bound that counts as none. [1e-5]
+    missing : {"impute", "error"}, default="impute"
+        Missing inputs: take the training median and mark them, or refuse them.
+    random_state : int, RandomState or None, default=0
+        Seed of all random draws. A number is the seed itself, the same as on the command line.
+    n_jobs : int, optional
+        Threads, as joblib counts them: one, unless a joblib context says otherwise; -1 for all cores. The result has
+        the same bits for any number.
+    verbose : int, default=0
+        Whether to tell on standard error how far the fit is.
+
+    Attributes
+    ----------
+    elbo_ : float
+        The bound where the fit ended, in nats.
+    gamma_ : float
+        Learned bandwidth of the RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
+    n_active_ : int
+        Terms of the function: kept cosines and links, or a kernel term for each row.
+    n_iter_ : int
+        Steps of the fit.
+    converged_ : bool
+        Whether it converged.
+    noise_std_ : array of shape (n_targets,)
+        Standard deviation of the noise of each target, in its unit.
+    notes_ : list of str
+        What the fit noticed in the data: levels, gaps, columns left out.
+    target_names_ : array of shape (n_targets,)
+        Names of the targets.
+    n_features_in_, feature_names_in_
+        Inputs seen during fit.
+
+    See Also
+    --------
+    rffblr.baselines : other methods with the same interface.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffblr import RFFBLRRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(60, 2))
+    >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    >>> model = RFFBLRRegressor().fit(X, y)
+    >>> bool(model.score(X, y) > 0.95), model.converged_
+    (True, True)
+    >>> few = RFFBLRRegressor(sparsity=0.75).fit(X, y)
+    >>> few.n_active_ <= 15
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        preset=None,
+        sparsity=None,
+        form=None,
+        max_iterations=None,
+        features=None,
+        spectrum=None,
+        offsets=None,
+        directions=None,
+        links=None,
+        precision=None,
+        bandwidth=None,
+        relevance=None,
+        noise=None,
+        target_scale=None,
+        weight_prior=None,
+        noise_prior=None,
+        pruning=None,
+        learning_rate=None,
+        restarts=None,
+        tolerance=None,
+        missing="impute",
+        random_state=0,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.preset = preset
+        self.sparsity = sparsity
+        self.form = form
+        self.max_iterations = max_iterations
+        self.features = features
+        self.spectrum = spectrum
+        self.offsets = offsets
+        self.directions = directions
+        self.links = links
+        self.precision = precision
+        self.bandwidth = bandwidth
+        self.relevance = relevance
+        self.noise = noise
+        self.target_scale = target_scale
+        self.weight_prior = weight_prior
+        self.noise_prior = noise_prior
+        self.pruning = pruning
+        self.learning_rate = learning_rate
+        self.restarts = restarts
+        self.tolerance = tolerance
+        self.missing = missing
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None):
+        """Learns from a table.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Inputs. NaN is a missing cell. In frames of pandas or polars text and categories become levels, and names are
+            kept.
+        y : array, series or frame of shape (n_samples,) or (n_samples, n_targets)
+            Targets. NaN is a cell that was not observed; it is left out, the rest of its row is used.
+        sample_weight : array of shape (n_samples,), optional
+            Weight of each row; weight 2 means the row counts twice.
+
+        Returns
+        -------
+        self : RFFBLRRegressor
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+        >>> Y = np.column_stack([np.sin(X[:, 0]), np.cos(X[:, 0])])
+        >>> Y[5:15, 0] = np.nan
+        >>> RFFBLRRegressor().fit(X, Y).predict([[1.0]]).shape
+        (1, 2)
+        """
+        given = self._read_training(X, y, sample_weight, self.missing)
+        steps = Steps(self, X, y, sample_weight)
+        model = _rffblr.fit(given, self.preset, self._settings(), self._threads(), steps.listener)
+        self._adopt(model)
+        ending = "converged" if self.converged_ else "stopped"
+        steps.end(f"{ending} after {self.n_iter_} steps, bound {self.elbo_:.1f}")
+        if self.verbose:
+            for note in self.notes_:
+                steps.bar.note(note)
+        return self
+
+    def _settings(self):
+        """Names and texts of the settings that are not left to the preset."""
+        names = ["sparsity", *(name for name, _, _ in _rffblr.settings() if name != "seed")]
+        given = [(name, getattr(self, name)) for name in names]
+        texts = [(name.replace("_", "-"), spelled(name, value)) for name, value in given if value is not None]
+        return [*texts, ("seed", str(self._seed()))]
+
+    def _adopt(self, model):
+        self.model_ = model
+        self.elbo_ = model.bound
+        self.gamma_ = model.gamma
+        self.n_active_ = model.active
+        self.n_iter_ = model.steps
+        self.converged_ = model.converged
+        self.noise_std_ = np.asarray(model.noise_std)
+        self.notes_ = model.notes
+
+    def sample_y(self, X, n_samples=1, random_state=0, noise=True):
+        """Joint draws at new rows from what the model believes.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples_X, n_features)
+            Inputs.
+        n_samples : int, default=1
+            Number of draws.
+        random_state : int, RandomState or None, default=0
+            Seed of the draws.
+        noise : bool, default=True
+            Draws of observations; without it, of the function alone.
+
+        Returns
+        -------
+        draws : array of shape (n_samples_X, n_samples) or (n_samples_X, n_targets, n_samples)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]))
+        >>> model.sample_y(X[:7], n_samples=3).shape
+        (7, 3)
+        """
+        check_is_fitted(self)
+        inputs, _ = self._read_inputs(X, reset=False)
+        generator = np.random.default_rng(
+            random_state if random_state is None or isinstance(random_state, (int, np.integer))
+            else random_state.randint(2**31 - 1)
+        )
+        draws, notes = self.model_.sample(inputs, n_samples, int(generator.integers(2**63)), self._threads())
+        _warn(notes)
+        out = np.stack(draws, axis=-1) if draws else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
+        if noise:
+            out += self.noise_std_[:, None] * generator.normal(size=out.shape)
+        return out[:, 0] if self._flat else out
+
+    def loo_predict(self, return_std=False):
+        """What the model would have predicted for each training row without it, at the learned hyper-parameters.
+
+        Exact for the kernel machine and for cosines, from the one fit; for sinusoids it is that of the kernel machine
+        they reproduce. In cells that were not observed it is the ordinary prediction.
+
+        Parameters
+        ----------
+        return_std : bool, default=False
+            Whether to return the standard deviation of an observation too.
+
+        Returns
+        -------
+        mean : array of shape (n_samples,) or (n_samples, n_targets)
+        std : array of the same shape
+            Only with ``return_std``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+        >>> y = np.sin(X[:, 0])
+        >>> bool(np.max(np.abs(RFFBLRRegressor().fit(X, y).loo_predict() - y)) < 0.1)
+        True
+        """
+        check_is_fitted(self)
+        mean, std = self.model_.leave_one_out(self._threads())
+        return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
+
+    @property
+    def relevance_(self):
+        """How much each input (rows) matters for each target (columns): the total share of variance.
+
+        What becomes of the prediction when the input alone is exchanged between training rows, as a share of the
+        variance of the prediction; interactions with other inputs are in it, so that shares may add up to more than one.
+        A text column is one input, whatever number of levels it has. Computed when asked for, from the training rows.
+        """
+        check_is_fitted(self)
+        return self.model_.relevance(self._threads())[0]
+
+    @property
+    def sinusoids_(self):
+        """The kept cosines as a frame, a row for each, in the units of the data.
+
+        Columns: ``phase``, ``frequency[input]``, ``wavelength[input]``, ``weight[target]``, ``weight_std[target]`` and
+        ``precision``. Its share of target ``t`` is ``weight[t] * cos(sum(frequency[d] * x[d]) + phase)``. A kernel
+        machine has none: fit with ``sparsity``.
+        """
+        check_is_fitted(self)
+        if self._form() == "kernel":
+            raise AttributeError(
+                "a kernel machine is not made of sinusoids; fit with sparsity=0.75, or with preset=\"cosines\", for a "
+                "model that has sinusoids_"
+            )
+        parts = self.model_.sinusoids()
+        inputs, targets = self.model_.input_names, self.model_.target_names
+        columns = {"phase": parts["phase"]}
+        for part, names in [("frequency", inputs), ("wavelength", inputs), ("weight", targets), ("weight_std", targets)]:
+            columns.update({f"{part}[{name}]": parts[part][:, at] for at, name in enumerate(names)})
+        columns["precision"] = parts["precision"]
+        return frame(columns, self._library)
+
+    @property
+    def links_(self):
+        """The straight lines in the function as a frame: input, ``slope[target]`` and ``slope_std[target]``."""
+        check_is_fitted(self)
+        inputs, slope, deviation = self.model_.links()
+        columns = {"input": [self.model_.input_names[d] for d in inputs]}
+        for part, table in [("slope", slope), ("slope_std", deviation)]:
+            columns.update({f"{part}[{name}]": table[:, c] for c, name in enumerate(self.model_.target_names)})
+        return frame(columns, self._library)
+
+    @property
+    def kernel_view_(self):
+        """The model as a kernel machine: ``coefficients`` (rows × targets), and how well the kernel explains it.
+
+        A kernel machine is this view, with errors of zero. For cosines the coefficients are those closest to it, at the
+        price of one decomposition of rows × rows: ``kernel_rms_error`` and ``kernel_max_error`` compare the drawn
+        cosines with the kernel they approximate, ``weights_unexplained`` is the share of the weights that no combination
+        of kernel functions at these rows can express.
+        """
+        check_is_fitted(self)
+        coefficients, rms, largest, unexplained = self.model_.kernel_view(self._threads())
+        return Bunch(
+            coefficients=coefficients,
+            kernel_rms_error=rms,
+            kernel_max_error=largest,
+            weights_unexplained=unexplained,
+        )
+
+    @property
+    def trace_(self):
+        """The steps of the fit: ``bound``, ``active``, ``gamma`` and ``noise_precision``, an entry for each."""
+        check_is_fitted(self)
+        return Bunch(**self.model_.trace())
+
+    def _form(self):
+        return dict(self.model_.settings())["form"].split(":")[0]
+
+    def save(self, path):
+        """Writes the model to the file that ``rffblr predict``, ``inspect`` and ``verify`` read.
+
+        The file is written whole or not at all; an existing one is replaced. It holds no targets. The file of a kernel
+        machine, the default, holds the standardised inputs of the training rows; that of any other form holds no row.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "model.json")
+        ...     model.save(path)
+        ...     again = RFFBLRRegressor.load(path)
+        >>> bool(np.all(again.predict(X) == model.predict(X)))
+        True
+        """
+        check_is_fitted(self)
+        self.model_.save(os.fspath(path))
+
+    @classmethod
+    def load(cls, path):
+        """Reads a model file, written here or by ``rffblr fit``.
+
+        The model predicts what it did, bit for bit. A file does not hold the training data, so that ``loo_predict`` is
+        not to be had, nor whether a single target was given as a column: its predictions are flat.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        model : RFFBLRRegressor
+
+        Examples
+        --------
+        See :meth:`save`.
+        """
+        return cls._of(_rffblr.Model.load(os.fspath(path)))
+
+    @classmethod
+    def _of(cls, model):
+        settings = dict(model.settings())
+        seed = int(settings.pop("seed"))
+        usual = {name: values[0] for name, _, values in _rffblr.settings()}
+        # The form is said aloud: it decides which preset the others belong to.
+        given = {name: value for name, value in settings.items() if name == "form" or value != usual[name]}
+        self = cls(random_state=seed, **given)
+        self._adopt(model)
+        names = model.input_columns
+        self.n_features_in_ = len(names)
+        if names != generated("x", len(names)):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        self.target_names_ = np.asarray(model.target_names, dtype=object)
+        self.n_outputs_ = len(self.target_names_)
+        self._flat = self.n_outputs_ == 1
+        self._library = None
+        return self

@@ -1,0 +1,23 @@
+"""Values of settings as the library spells them."""
+
+import numbers
+
+import numpy as np
+
+
+def spelled(name, value):
+    """The text of a setting's value: ``0.1`` as a bandwidth is ``fixed:0.1``, ``True`` is ``true``, and so on."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, numbers.Integral):
+        text = str(int(value))
+    elif isinstance(value, numbers.Real):
+        text = repr(float(value))
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        text = ",".join(spelled(None, item) for item in value)
+    else:
+        raise TypeError(f"{name}={value!r} is neither text, a number, a truth value nor a list of numbers")
+    held = {"bandwidth": "fixed:", "relevance": "fixed:", "pruning": "below-equal-share:"}
+    return held.get(name, "") + text

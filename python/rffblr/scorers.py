@@ -1,0 +1,91 @@
+"""Scorers for ``scoring=`` of scikit-learn that leave out the cells whose truth is NaN.
+
+A scorer must be better the higher it is, so that :func:`nlpd` and :func:`crps` are those of :mod:`rffblr.metrics` with
+the sign turned. :func:`coverage` is to be looked at, not to be climbed: the best is close to 0.9.
+
+>>> import numpy as np
+>>> from sklearn.model_selection import cross_validate
+>>> from rffblr import RFFBLRRegressor, scorers
+>>> rng = np.random.default_rng(0)
+>>> X = rng.uniform(-2, 2, size=(60, 2))
+>>> Y = np.column_stack([np.sin(X[:, 0]), X[:, 1]]) + 0.1 * rng.normal(size=(60, 2))
+>>> Y[::5, 0] = np.nan
+>>> scoring = {"r2": scorers.r2_task, "nlpd": scorers.nlpd, "coverage": scorers.coverage}
+>>> found = cross_validate(RFFBLRRegressor(), X, Y, cv=3, scoring=scoring)
+>>> bool(found["test_r2"].min() > 0.8)
+True
+"""
+
+from . import metrics
+
+__all__ = ["coverage", "crps", "nlpd", "r2_pooled", "r2_task"]
+
+
+def r2_task(estimator, X, y):
+    """Mean over targets of R².
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffblr import RFFBLRRegressor, scorers
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> bool(scorers.r2_task(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > 0.999)
+    True
+    """
+    return metrics.r2_task(y, estimator.predict(X))
+
+
+def r2_pooled(estimator, X, y):
+    """R² of all known cells as one vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffblr import RFFBLRRegressor, scorers
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> bool(scorers.r2_pooled(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > 0.999)
+    True
+    """
+    return metrics.r2_pooled(y, estimator.predict(X))
+
+
+def nlpd(estimator, X, y):
+    """Mean log density of the truth: minus the negative log predictive density.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffblr import RFFBLRRegressor, scorers
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> bool(scorers.nlpd(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > 0)
+    True
+    """
+    return -metrics.nlpd(y, *estimator.predict(X, return_std=True))
+
+
+def crps(estimator, X, y):
+    """Minus the continuous ranked probability score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffblr import RFFBLRRegressor, scorers
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> bool(scorers.crps(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > -0.1)
+    True
+    """
+    return -metrics.crps(y, *estimator.predict(X, return_std=True))
+
+
+def coverage(estimator, X, y):
+    """Share of the truth inside the 90 % intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rffblr import RFFBLRRegressor, scorers
+    >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+    >>> bool(scorers.coverage(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > 0.8)
+    True
+    """
+    return metrics.coverage(y, *estimator.predict(X, return_std=True))

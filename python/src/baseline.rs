@@ -1,0 +1,99 @@
+//! The other methods of the library's registry.
+
+use crate::arrays::{Inputs, array};
+use crate::errors::Failure;
+use crate::patience::{patiently, released, threads};
+use crate::training::{Given, Training};
+use numpy::PyArray2;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use rffblr::method::{Predictor, by_name, registry};
+use rffblr::select::{Grid, Plan, Progress};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a method has learned.
+#[pyclass(frozen, module = "rffblr._rffblr")]
+pub struct Baseline {
+    predictor: Box<dyn Predictor>,
+    training: Arc<Training>,
+}
+
+/// Name and description of every method.
+#[pyfunction]
+pub fn methods() -> Vec<(&'static str, &'static str)> {
+    registry().iter().map(|method| (method.name(), method.describe())).collect()
+}
+
+/// Fits a method; the listener gets how many inner folds are done and how many there are.
+#[pyfunction]
+pub fn fit_baseline(
+    py: Python<'_>,
+    method: &str,
+    given: Given<'_>,
+    seed: u64,
+    grid: &str,
+    threads: usize,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<Baseline> {
+    let method = by_name(method).map_err(Failure::from)?;
+    let grid = match grid {
+        "full" => Grid::Full,
+        "coarse" => Grid::Coarse,
+        other => return Err(PyValueError::new_err(format!("grid=\"{other}\": write full or coarse"))),
+    };
+    let training = Arc::new(given.encode()?);
+    let hear = listener.map(|listener| {
+        move |fold: Progress| -> PyResult<bool> {
+            listener.call1((fold.done, fold.total))?;
+            // Half a choice of hyper-parameters is none: there is nothing to end early with.
+            Ok(false)
+        }
+    });
+    let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Progress) -> PyResult<bool>);
+    let learned = training.clone();
+    let predictor = patiently(py, threads, hear, move |progress| {
+        let progress = Mutex::new(progress);
+        let tell = |fold: Progress| {
+            progress.lock().unwrap_or_else(PoisonError::into_inner).tell(|| fold);
+        };
+        method.fit(&learned.data, &Plan { grid, progress: Some(&tell), ..Plan::seeded(seed) })
+    })?;
+    Ok(Baseline { predictor: predictor.map_err(Failure::from)?, training })
+}
+
+#[pymethods]
+impl Baseline {
+    /// Mean, standard deviation if the method has one, and notes on the inputs.
+    #[allow(clippy::type_complexity, reason = "the tuple Python gets")]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Inputs<'py>,
+        uncertain: bool,
+        count: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>, Vec<String>)> {
+        let (encoded, notes) = inputs.encode(&self.training.encoder)?;
+        let pool = threads(count)?;
+        let found = released(py, &pool, || self.predictor.predict(encoded.as_ref()))?.map_err(Failure::from)?;
+        let std = found.std.filter(|_| uncertain).map(|std| array(py, &std)).transpose()?;
+        Ok((array(py, &found.mean)?, std, notes))
+    }
+
+    /// Features the prediction is made of, for methods that choose among features.
+    #[getter]
+    fn active(&self) -> Option<usize> {
+        self.predictor.active_features()
+    }
+
+    /// Hyper-parameters found by selection.
+    #[getter]
+    fn chosen(&self) -> Vec<(&'static str, String)> {
+        self.predictor.chosen()
+    }
+
+    /// What the fit noticed in the data.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.training.notes.clone()
+    }
+}

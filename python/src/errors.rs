@@ -1,0 +1,52 @@
+//! Errors of the library as Python exceptions with the same text.
+
+use pyo3::PyErr;
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
+use rffblr::Error;
+use rffblr::data::EncodeError;
+use rffblr::table::TableError;
+use std::io::ErrorKind;
+
+/// An error on its way to Python.
+pub struct Failure(PyErr);
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> PyErr {
+        failure.0
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let text = error.to_string();
+        Failure(match &error {
+            Error::Io { source, .. } => match source.kind() {
+                ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+                ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
+                _ => PyOSError::new_err(text),
+            },
+            _ => PyValueError::new_err(text),
+        })
+    }
+}
+
+impl From<EncodeError> for Failure {
+    fn from(error: EncodeError) -> Failure {
+        match error {
+            EncodeError::Data(error) => error.into(),
+            error => Failure(PyValueError::new_err(error.to_string())),
+        }
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Failure {
+        Failure(PyValueError::new_err(error.to_string()))
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Failure {
+        Failure(error)
+    }
+}

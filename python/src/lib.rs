@@ -1,0 +1,42 @@
+//! The compiled part of the Python package: a thin layer that turns arrays and columns into tables, runs the library
+//! without holding Python's lock, and turns what it returns into arrays. Everything a user calls is in `rffblr/*.py`.
+
+mod arrays;
+mod baseline;
+mod errors;
+mod model;
+mod patience;
+mod scores;
+mod training;
+
+use pyo3::prelude::*;
+use rffblr::{PRESETS, Settings};
+
+/// Name, explanation and value in each preset of every setting: where the Python signature and its docs come from.
+#[pyfunction]
+fn settings() -> Vec<(String, &'static str, [String; 3])> {
+    let one = |(name, explanation): (&str, &'static str)| {
+        let value = |preset: &str| Settings::preset(preset).map(|s| s.spelled(name)).unwrap_or_default();
+        (name.replace('-', "_"), explanation, PRESETS.map(value))
+    };
+    Settings::NAMES.into_iter().map(one).collect()
+}
+
+/// Compiled part of the package rffblr.
+#[pymodule]
+fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    patience::silence_own_threads();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("PRESETS", PRESETS.to_vec())?;
+    module.add_class::<model::Model>()?;
+    module.add_class::<baseline::Baseline>()?;
+    module.add_function(wrap_pyfunction!(settings, module)?)?;
+    module.add_function(wrap_pyfunction!(model::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(model::seconds_of_fit, module)?)?;
+    module.add_function(wrap_pyfunction!(baseline::fit_baseline, module)?)?;
+    module.add_function(wrap_pyfunction!(baseline::methods, module)?)?;
+    module.add_function(wrap_pyfunction!(scores::scores, module)?)?;
+    module.add_function(wrap_pyfunction!(scores::reach, module)?)?;
+    module.add_function(wrap_pyfunction!(patience::panic_inside, module)?)?;
+    Ok(())
+}

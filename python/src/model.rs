@@ -1,0 +1,380 @@
+//! The fitted model as a Python object that never changes.
+
+use crate::arrays::{Inputs, array, matrix, stacked};
+use crate::errors::Failure;
+use crate::patience::{patiently, released, threads};
+use crate::training::{Given, Training};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rffblr::data::{Dataset, Encoder};
+use rffblr::explain::Explainer;
+use rffblr::linalg::{Mat, MatRef};
+use rffblr::{Iteration, Settings, fit_observed};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Rows predicted between two looks at the signals.
+const ROWS: usize = 1 << 14;
+
+/// An array of Python.
+type Array<'py> = Bound<'py, PyArray2<f64>>;
+/// What a pickle holds of the training data: inputs, targets, weights, rows used, inputs of the others.
+type Stored<'py> = (Array<'py>, Array<'py>, Option<Vec<f64>>, Vec<usize>, Array<'py>);
+
+/// A fitted model and, unless it was loaded from a file, the data it was fitted to.
+#[pyclass(frozen, module = "rffblr._rffblr")]
+pub struct Model {
+    model: Arc<rffblr::Model>,
+    encoder: Encoder,
+    training: Option<Arc<Training>>,
+}
+
+/// Fits a model; `settings` are names and values as text. The listener gets number, bound, terms and bandwidth of every
+/// step and says whether to stop with what there is.
+#[pyfunction]
+pub fn fit(
+    py: Python<'_>,
+    given: Given<'_>,
+    preset: Option<&str>,
+    settings: Vec<(String, String)>,
+    threads: usize,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<Model> {
+    let named: Vec<(&str, &str)> = settings.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let settings = Settings::named(preset, &named).map_err(Failure::from)?;
+    let training = Arc::new(given.encode()?);
+    let hear = listener.map(|listener| {
+        move |step: Iteration| {
+            listener.call1((step.restart, step.number, step.bound.total(), step.active, step.bandwidth))?.is_truthy()
+        }
+    });
+    let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Iteration) -> PyResult<bool>);
+    let learned = training.clone();
+    let fitted = patiently(py, threads, hear, move |progress| {
+        // Several restarts may tell at once.
+        let progress = std::sync::Mutex::new(progress);
+        fit_observed(&learned.data, &settings, &|step| {
+            let progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if progress.tell(|| step.clone()) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?
+        .with_encoder(learned.encoder.clone())
+    })?;
+    let model = fitted.map_err(Failure::from)?;
+    Ok(Model { encoder: training.encoder.clone(), model: Arc::new(model), training: Some(training) })
+}
+
+/// Seconds that the same fit takes without Python: what a benchmark compares with.
+#[pyfunction]
+pub fn seconds_of_fit(
+    py: Python<'_>,
+    given: Given<'_>,
+    preset: Option<&str>,
+    settings: Vec<(String, String)>,
+    count: usize,
+) -> PyResult<f64> {
+    let named: Vec<(&str, &str)> = settings.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let settings = Settings::named(preset, &named).map_err(Failure::from)?;
+    let data = given.encode()?.data;
+    let pool = threads(count)?;
+    let start = Instant::now();
+    let fitted = released(py, &pool, || rffblr::fit(&data, &settings))?;
+    let seconds = start.elapsed().as_secs_f64();
+    fitted.map_err(Failure::from)?;
+    Ok(seconds)
+}
+
+impl Model {
+    fn of(model: rffblr::Model, training: Option<Training>) -> Model {
+        let plain = || Encoder::of_numbers(model.input_names(), model.target_names());
+        let encoder = model.encoder().cloned().unwrap_or_else(plain);
+        Model { model: Arc::new(model), encoder, training: training.map(Arc::new) }
+    }
+
+    fn training(&self, what: &str) -> PyResult<&Training> {
+        self.training.as_deref().ok_or_else(|| {
+            let problem =
+                format!("{what} needs the training data, which a model file does not hold; fit the model again");
+            PyValueError::new_err(problem)
+        })
+    }
+}
+
+/// Mean and, if wanted, standard deviation of an observation, block by block with a look at the signals in between.
+fn predict_rows(
+    py: Python<'_>,
+    model: &rffblr::Model,
+    inputs: MatRef<'_, f64>,
+    uncertain: bool,
+    count: usize,
+) -> Result<(Mat<f64>, Option<Mat<f64>>), Failure> {
+    let pool = threads(count)?;
+    let (rows, tasks) = (inputs.nrows(), model.target_names().len());
+    let mut mean = Mat::zeros(rows, tasks);
+    let mut std = uncertain.then(|| Mat::zeros(rows, tasks));
+    for start in (0..rows).step_by(ROWS) {
+        let block = inputs.subrows(start, ROWS.min(rows - start));
+        let found = released(py, &pool, || match uncertain {
+            true => model.predict(block).map(|p| (p.mean, Some(p.std))),
+            false => model.predict_mean(block).map(|mean| (mean, None)),
+        })?;
+        let (block_mean, block_std) = found?;
+        mean.as_mut().subrows_mut(start, block.nrows()).copy_from(&block_mean);
+        if let (Some(std), Some(block_std)) = (&mut std, block_std) {
+            std.as_mut().subrows_mut(start, block.nrows()).copy_from(&block_std);
+        }
+        py.check_signals()?;
+    }
+    Ok((mean, std))
+}
+
+#[pymethods]
+impl Model {
+    /// Mean, standard deviation if wanted, and notes on the inputs.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Inputs<'py>,
+        uncertain: bool,
+        threads: usize,
+    ) -> PyResult<(Array<'py>, Option<Array<'py>>, Vec<String>)> {
+        let (encoded, notes) = inputs.encode(&self.encoder)?;
+        let (mean, std) = predict_rows(py, &self.model, encoded.as_ref(), uncertain, threads)?;
+        let std = std.map(|std| array(py, &std)).transpose()?;
+        Ok((array(py, &mean)?, std, notes))
+    }
+
+    /// Joint draws of the function.
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Inputs<'py>,
+        draws: usize,
+        seed: u64,
+        count: usize,
+    ) -> PyResult<(Vec<Array<'py>>, Vec<String>)> {
+        let (encoded, notes) = inputs.encode(&self.encoder)?;
+        let pool = threads(count)?;
+        let draws = released(py, &pool, || self.model.sample(encoded.as_ref(), draws, seed))?.map_err(Failure::from)?;
+        Ok((draws.iter().map(|draw| array(py, draw)).collect::<PyResult<_>>()?, notes))
+    }
+
+    /// Mean and standard deviation for every training row as if it had been left out.
+    fn leave_one_out<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
+        let training = self.training("leave-one-out")?;
+        let pool = threads(count)?;
+        let found = released(py, &pool, || {
+            Ok((self.model.leave_one_out(&training.data)?, self.model.predict(training.unused.as_ref())?))
+        })?;
+        let (used, unused) = found.map_err(|error: rffblr::Error| Failure::from(error))?;
+        let mean = training.spread(&used.mean, &unused.mean);
+        Ok((array(py, &mean)?, array(py, &training.spread(&used.std, &unused.std))?))
+    }
+
+    /// Coefficients of the kernel machine that is, or is closest to, the model; and how close.
+    fn kernel_view<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, f64, f64, f64)> {
+        let training = self.training("the kernel view")?;
+        let pool = threads(count)?;
+        let view = released(py, &pool, || self.model.kernel_view(training.data.inputs()))?.map_err(Failure::from)?;
+        let none = Mat::zeros(training.unused.nrows(), view.coefficients.ncols());
+        let coefficients = array(py, &training.spread(&view.coefficients, &none))?;
+        Ok((coefficients, view.kernel_rms_error, view.kernel_max_error, view.weights_unexplained))
+    }
+
+    /// Relevance of each input column (rows) for each target: the share of the variance of the prediction that is lost
+    /// or gained when the column alone is exchanged between training rows; and the part of it that needs no other input.
+    fn relevance<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
+        let training = self.training("relevance")?;
+        let pool = threads(count)?;
+        let found = released(py, &pool, || {
+            let explainer = Explainer::new(&self.model, training.data.inputs(), training.data.weights())?;
+            let names: Vec<String> = explainer.inputs().iter().map(|input| input.name.clone()).collect();
+            explainer.relevance().map(|relevance| (names, relevance))
+        })?;
+        let (names, relevance) = found.map_err(Failure::from)?;
+        // A column that never varied is no input of the model.
+        let columns = self.encoder.input_columns();
+        let place: Vec<Option<usize>> =
+            columns.iter().map(|column| names.iter().position(|name| name == column)).collect();
+        let spread = |table: &Mat<f64>| {
+            Mat::from_fn(columns.len(), table.ncols(), |d, c| place[d].map_or(0.0, |at| table[(at, c)]))
+        };
+        Ok((array(py, &spread(&relevance.total))?, array(py, &spread(&relevance.first_order))?))
+    }
+
+    /// Frequencies, phases, wavelengths, weights, their deviations and precisions of the cosines, a row for each.
+    fn sinusoids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = self.model.sinusoids();
+        let (inputs, tasks) = (self.model.input_names().len(), self.model.target_names().len());
+        let table = |part: fn(&rffblr::Sinusoid) -> &Vec<f64>, columns: usize| {
+            stacked(py, &all.iter().map(|s| part(s).clone()).collect::<Vec<_>>(), columns)
+        };
+        let out = PyDict::new(py);
+        out.set_item("frequency", table(|s| &s.frequency, inputs)?)?;
+        out.set_item("wavelength", table(|s| &s.wavelength, inputs)?)?;
+        out.set_item("weight", table(|s| &s.weight, tasks)?)?;
+        out.set_item("weight_std", table(|s| &s.weight_std, tasks)?)?;
+        out.set_item("phase", PyArray1::from_iter(py, all.iter().map(|s| s.phase)))?;
+        out.set_item("precision", PyArray1::from_iter(py, all.iter().map(|s| s.precision)))?;
+        Ok(out)
+    }
+
+    /// Inputs with a direct link, slopes and their deviations, a row for each.
+    fn links<'py>(&self, py: Python<'py>) -> PyResult<(Vec<usize>, Array<'py>, Array<'py>)> {
+        let (all, tasks) = (self.model.links(), self.model.target_names().len());
+        let slope: Vec<Vec<f64>> = all.iter().map(|link| link.slope.clone()).collect();
+        let deviation: Vec<Vec<f64>> = all.iter().map(|link| link.slope_std.clone()).collect();
+        let inputs = all.iter().map(|link| link.input).collect();
+        Ok((inputs, stacked(py, &slope, tasks)?, stacked(py, &deviation, tasks)?))
+    }
+
+    /// Bound, terms, bandwidth and noise precisions of every step.
+    fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let steps = self.model.trace();
+        let noise: Vec<Vec<f64>> = steps.iter().map(|step| step.noise_precision.clone()).collect();
+        let levels = noise.first().map_or(1, Vec::len);
+        let out = PyDict::new(py);
+        out.set_item("bound", PyArray1::from_iter(py, steps.iter().map(|step| step.bound.total())))?;
+        out.set_item("active", PyArray1::from_iter(py, steps.iter().map(|step| step.active as i64)))?;
+        out.set_item("gamma", PyArray1::from_iter(py, steps.iter().map(|step| step.bandwidth)))?;
+        out.set_item("noise_precision", stacked(py, &noise, levels)?)?;
+        Ok(out)
+    }
+
+    /// The settings of the fit, by name and as text.
+    fn settings(&self) -> Vec<(String, String)> {
+        let settings = self.model.settings();
+        Settings::NAMES.iter().map(|(name, _)| (name.replace('-', "_"), settings.spelled(name))).collect()
+    }
+
+    /// Writes the model file, whole or not at all.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        Ok(self.model.save(&path).map_err(Failure::from)?)
+    }
+
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Model> {
+        Ok(Model::of(rffblr::Model::load(&path).map_err(Failure::from)?, None))
+    }
+
+    /// The text of the model file.
+    fn to_json(&self) -> PyResult<String> {
+        Ok(self.model.to_json().map_err(Failure::from)?)
+    }
+
+    /// The model that a pickle holds.
+    #[staticmethod]
+    fn restore(
+        text: &str,
+        training: Option<(
+            PyReadonlyArray2<'_, f64>,
+            PyReadonlyArray2<'_, f64>,
+            Option<PyReadonlyArray1<'_, f64>>,
+            Vec<usize>,
+            PyReadonlyArray2<'_, f64>,
+        )>,
+    ) -> PyResult<Model> {
+        let model = rffblr::Model::from_json(text).map_err(PyValueError::new_err)?;
+        let mut out = Model::of(model, None);
+        if let Some((inputs, targets, weights, rows, unused)) = training {
+            let names = (out.model.input_names().to_vec(), out.model.target_names().to_vec());
+            let mut data =
+                Dataset::named(matrix(&inputs), matrix(&targets), names.0, names.1).map_err(Failure::from)?;
+            if let Some(weights) = weights {
+                data = data.with_weights(weights.as_array().to_vec()).map_err(Failure::from)?;
+            }
+            let encoder = out.encoder.clone();
+            out.training = Some(Arc::new(Training { encoder, data, rows, unused: matrix(&unused), notes: Vec::new() }));
+        }
+        Ok(out)
+    }
+
+    /// What a pickle holds: the model file, and the training data if they are known.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Option<Stored<'py>>))> {
+        let (py, this) = (slf.py(), slf.get());
+        let stored = |training: &Arc<Training>| -> PyResult<Stored<'py>> {
+            let data = &training.data;
+            let inputs = array(py, &data.inputs().to_owned())?;
+            let targets = array(py, &data.targets().to_owned())?;
+            let weights = data.weights().map(<[f64]>::to_vec);
+            Ok((inputs, targets, weights, training.rows.clone(), array(py, &training.unused)?))
+        };
+        let training = this.training.as_ref().map(stored).transpose()?;
+        Ok((slf.get_type().getattr("restore")?, (this.to_json()?, training)))
+    }
+
+    /// A copy of what never changes is itself.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
+    /// What the fit noticed in the data.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.training.as_ref().map(|training| training.notes.clone()).unwrap_or_default()
+    }
+
+    /// Names of the columns the model sees.
+    #[getter]
+    fn input_names(&self) -> Vec<String> {
+        self.model.input_names().to_vec()
+    }
+
+    /// Names of the columns of the training table.
+    #[getter]
+    fn input_columns(&self) -> Vec<String> {
+        self.encoder.input_columns().into_iter().map(String::from).collect()
+    }
+
+    /// Names of the targets.
+    #[getter]
+    fn target_names(&self) -> Vec<String> {
+        self.model.target_names().to_vec()
+    }
+
+    /// Bandwidth of the RBF kernel.
+    #[getter]
+    fn gamma(&self) -> f64 {
+        self.model.bandwidth()
+    }
+
+    /// Terms of the function.
+    #[getter]
+    fn active(&self) -> usize {
+        self.model.active_features()
+    }
+
+    /// Bound at the end of the fit.
+    #[getter]
+    fn bound(&self) -> f64 {
+        self.model.bound()
+    }
+
+    /// Whether the fit converged.
+    #[getter]
+    fn converged(&self) -> bool {
+        self.model.stop() == rffblr::Stop::Converged
+    }
+
+    /// Steps of the fit.
+    #[getter]
+    fn steps(&self) -> usize {
+        self.model.trace().len()
+    }
+
+    /// Standard deviation of the noise of each target.
+    #[getter]
+    fn noise_std(&self) -> Vec<f64> {
+        self.model.noise_std()
+    }
+
+    /// SHA-256 of the training data.
+    #[getter]
+    fn fingerprint(&self) -> &str {
+        self.model.fingerprint()
+    }
+}

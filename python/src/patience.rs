@@ -1,0 +1,143 @@
+//! Work on threads of its own while Python goes on: its lock is released, Ctrl-C is seen, and progress is told in the
+//! thread that asked for the work.
+
+use crate::errors::Failure;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often signals are looked for.
+const GLANCE: Duration = Duration::from_millis(50);
+/// How the threads are called; panics in them are told by an exception and nothing else.
+const NAME: &str = "rffblr";
+
+/// Threads for one piece of work. A pool of its own each time: a shared one would not survive a fork, and would make
+/// Python's threads wait for each other.
+pub fn threads(count: usize) -> PyResult<rayon::ThreadPool> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(count.max(1)).thread_name(|_| NAME.into()).build();
+    pool.map_err(|problem| PyRuntimeError::new_err(format!("cannot start {count} threads: {problem}")))
+}
+
+enum Message<P, T> {
+    Progress(P),
+    Done(std::thread::Result<T>),
+}
+
+/// What the work holds to tell how far it is.
+pub struct Progress<P, T> {
+    sender: Sender<Message<P, T>>,
+    /// Whether anyone listens.
+    wanted: bool,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The result is no longer wanted.
+    abandoned: AtomicBool,
+    /// The work should come to an end with what it has.
+    enough: AtomicBool,
+}
+
+/// What abandoned work unwinds with. Nobody is told.
+struct Abandoned;
+
+impl<P, T> Progress<P, T> {
+    /// Tells how far the work is; true if it should end with what it has. Unwinds if nobody waits for it any more.
+    pub fn tell(&self, progress: impl FnOnce() -> P) -> bool {
+        if self.state.abandoned.load(Ordering::Relaxed) {
+            resume_unwind(Box::new(Abandoned));
+        }
+        if self.wanted {
+            // Without a listener nobody wants to know.
+            let _ = self.sender.send(Message::Progress(progress()));
+        }
+        self.state.enough.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs work on `count` threads and waits for it with Python's lock released. Progress goes to `listener`, in this
+/// thread; what it returns says whether the work should end early. A signal or an exception of the listener is raised at
+/// once, and the work ends at its next step.
+pub fn patiently<P: Send + 'static, T: Send + 'static>(
+    py: Python<'_>,
+    count: usize,
+    listener: Option<&dyn Fn(P) -> PyResult<bool>>,
+    work: impl FnOnce(Progress<P, T>) -> T + Send + 'static,
+) -> PyResult<T> {
+    let pool = threads(count)?;
+    let (sender, receiver) = channel();
+    let state = Arc::new(State::default());
+    let progress = Progress { sender: sender.clone(), wanted: listener.is_some(), state: state.clone() };
+    pool.spawn(move || {
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(progress)));
+        // If nobody listens any more, nobody wants the result.
+        let _ = sender.send(Message::Done(outcome));
+    });
+    let receiver = Mutex::new(receiver);
+    let outcome = wait(py, &receiver, listener, &state);
+    state.abandoned.store(true, Ordering::Relaxed);
+    outcome?.map_err(|panic| panicked(&panic))
+}
+
+fn wait<P: Send, T: Send>(
+    py: Python<'_>,
+    receiver: &Mutex<Receiver<Message<P, T>>>,
+    listener: Option<&dyn Fn(P) -> PyResult<bool>>,
+    state: &State,
+) -> PyResult<std::thread::Result<T>> {
+    loop {
+        let message = py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(GLANCE));
+        match (message, listener) {
+            (Ok(Message::Done(outcome)), _) => return Ok(outcome),
+            (Ok(Message::Progress(progress)), Some(listener)) => {
+                if listener(progress)? {
+                    state.enough.store(true, Ordering::Relaxed);
+                }
+            }
+            (Ok(Message::Progress(_)), None) | (Err(RecvTimeoutError::Timeout), _) => {}
+            (Err(RecvTimeoutError::Disconnected), _) => {
+                return Err(PyRuntimeError::new_err("the threads of a fit ended without a result"));
+            }
+        }
+        py.check_signals()?;
+    }
+}
+
+/// Runs short work on `count` threads with Python's lock released.
+pub fn released<T: Send>(
+    py: Python<'_>,
+    pool: &rayon::ThreadPool,
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Failure> {
+    let outcome = py.detach(|| pool.install(|| catch_unwind(AssertUnwindSafe(work))));
+    outcome.map_err(|panic| panicked(&panic).into())
+}
+
+/// A panic is a bug of the library: Python sees an exception, never a crash.
+fn panicked(panic: &Box<dyn Any + Send>) -> PyErr {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or("no message");
+    PyRuntimeError::new_err(format!("internal error of rffblr, please report it: {text}"))
+}
+
+/// Keeps panics in our own threads from being printed: they are raised as exceptions.
+pub fn silence_own_threads() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(NAME) {
+            usual(panic);
+        }
+    }));
+}
+
+/// Panics inside, for the test that a panic is raised as an exception.
+#[pyfunction]
+pub fn panic_inside(py: Python<'_>) -> PyResult<()> {
+    patiently(py, 1, None::<&dyn Fn(()) -> PyResult<bool>>, |_| panic!("on purpose"))
+}

@@ -1,0 +1,111 @@
+"""What goes wrong is said in Python's terms, with the library's words."""
+
+import numpy as np
+import pytest
+from conftest import smooth
+from scipy import sparse
+
+from rffblr import RFFBLRRegressor, _rffblr, baselines
+
+
+def test_files(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere.json"):
+        RFFBLRRegressor.load(tmp_path / "nowhere.json")
+    (tmp_path / "broken.json").write_text('{"format": "rffblr-model"')
+    with pytest.raises(ValueError, match="broken.json: not a complete JSON file"):
+        RFFBLRRegressor.load(tmp_path / "broken.json")
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    with pytest.raises(OSError, match="no/such/folder"):
+        model.save(tmp_path / "no/such/folder/model.json")
+    assert list(tmp_path.iterdir()) == [tmp_path / "broken.json"]
+
+
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"preset": "papre"}, "default, cosines, paper"),
+        ({"spectrum": "sinc"}, "laplace-l1"),
+        ({"preset": "default", "features": 30}, "use form cosines"),
+        ({"sparsity": 1.0}, "from 0 up to"),
+        ({"sparsity": 0.5, "form": "kernel"}, "give one of them"),
+        ({"max_iterations": 0}, "at least 1"),
+        ({"max_iterations": -3}, "whole number"),
+        ({"preset": "paper", "relevance": [1.0]}, "1 entries, expected 3"),
+        ({"preset": "paper", "learning_rate": float("nan")}, "positive finite"),
+        ({"missing": "drop"}, "impute or error"),
+        ({"random_state": -1}, "seed"),
+    ],
+)
+def test_settings(settings, words):
+    X, Y = smooth()
+    with pytest.raises(ValueError, match=words):
+        RFFBLRRegressor(**settings).fit(X, Y)
+
+
+def test_types():
+    X, Y = smooth()
+    with pytest.raises(TypeError, match="features="):
+        RFFBLRRegressor(features=object()).fit(X, Y)
+    with pytest.raises(TypeError, match="parse"):
+        RFFBLRRegressor().fit(sparse.csr_array(X), Y)
+
+
+def test_data():
+    X, Y = smooth()
+    fit = RFFBLRRegressor().fit
+    with pytest.raises(ValueError, match="infinity"):
+        fit(np.where(X > 2, np.inf, X), Y)
+    with pytest.raises(ValueError, match="infinity"):
+        fit(X, np.where(Y > 1, np.inf, Y))
+    unknown = Y.copy()
+    unknown[:, 1] = np.nan
+    with pytest.raises(ValueError, match='target "y2" has no observed value'):
+        fit(X, unknown)
+    with pytest.raises(ValueError, match="no row has a value"):
+        fit(X, np.full_like(Y, np.nan))
+    with pytest.raises(ValueError, match="the same in all rows"):
+        fit(np.ones_like(X), Y)
+    with pytest.raises(ValueError, match="non-zero"):
+        fit(X, Y, sample_weight=np.zeros(80))
+    with pytest.raises(ValueError):
+        fit(X, Y, sample_weight=np.full(80, np.nan))
+    with pytest.raises(ValueError, match="dim 3"):
+        fit(X, Y[:, :, None])
+    with pytest.raises(ValueError, match="too far outside"):
+        fit(X, Y).predict(np.full((1, 3), 1e308) * [1, -1, 1])
+
+
+def test_extreme_numbers_work():
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(1e300 * X, 1e-300 * Y)
+    assert np.all(np.isfinite(model.predict(1e300 * X)))
+    wide = np.random.default_rng(0).normal(size=(10, 60))
+    assert np.all(np.isfinite(RFFBLRRegressor().fit(wide, wide[:, 0]).predict(wide)))
+
+
+def test_a_kernel_machine_says_what_it_is_not_made_of():
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    assert not hasattr(model, "sinusoids_")
+    with pytest.raises(AttributeError, match="sparsity=0.75"):
+        model.sinusoids_
+
+
+def test_a_panic_is_an_exception(capfd):
+    with pytest.raises(RuntimeError, match="internal error of rffblr, please report it: on purpose"):
+        _rffblr.panic_inside()
+    assert capfd.readouterr().err == ""
+
+
+def test_baselines_refuse_what_they_cannot_use():
+    X, Y = smooth(rows=30)
+    Y[0, 0] = np.nan
+    with pytest.raises(ValueError, match="method mmr: it cannot use missing target cells"):
+        baselines.MMR(grid="coarse").fit(X, Y)
+    with pytest.raises(ValueError, match="gives no standard deviation"):
+        baselines.MTFL(grid="coarse").fit(X, np.nan_to_num(Y)).predict(X, return_std=True)
+    with pytest.raises(ValueError, match="write full or coarse"):
+        baselines.MMR(grid="fine").fit(X, Y)
+    with pytest.raises(ValueError, match="relu or gaussian"):
+        baselines.FNN(activation="tanh").fit(X, Y)

@@ -1,0 +1,136 @@
+"""Frames of pandas and polars."""
+
+import numpy as np
+import pytest
+from conftest import smooth
+
+from rffblr import RFFBLRRegressor, RFFBLRWarning
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+
+
+def both():
+    """The same table of every kind of column in both libraries, and targets."""
+    rng = np.random.default_rng(0)
+    X, Y = smooth(rows=60)
+    gaps = X[:, 1].copy()
+    gaps[::9] = np.nan
+    text = rng.choice(["low", "high", "mid"], 60).astype(object)
+    text[::13] = None
+    whole, flag, level = rng.integers(0, 9, 60), rng.random(60) > 0.5, rng.choice(["b", "a"], 60)
+    pandas = pd.DataFrame({"x": X[:, 0], "gaps": gaps, "text": text, "whole": whole, "flag": flag})
+    pandas["level"] = pd.Categorical(level, categories=["a", "b", "never"])
+    polars = pl.DataFrame(
+        {
+            "x": X[:, 0],
+            "gaps": pl.Series(gaps).fill_nan(None),
+            "text": list(text),
+            "whole": whole,
+            "flag": flag,
+            "level": pl.Series(list(level), dtype=pl.Enum(["a", "b", "never"])),
+        }
+    )
+    Y = Y + (text == "high")[:, None] + flag[:, None]
+    return pandas, polars, Y
+
+
+def test_a_categorical_of_polars_is_text():
+    _, polars, Y = both()
+    levels = polars.with_columns(pl.col("text").cast(pl.Categorical))
+    one, two = RFFBLRRegressor().fit(polars, Y), RFFBLRRegressor().fit(levels, Y)
+    assert one.model_.to_json() == two.model_.to_json()
+
+
+def test_both_libraries_give_the_same_model():
+    pandas, polars, Y = both()
+    one = RFFBLRRegressor().fit(pandas, pd.DataFrame(Y, columns=["t", "u"]))
+    two = RFFBLRRegressor().fit(polars, pl.DataFrame(Y, schema=["t", "u"]))
+    assert one.model_.to_json() == two.model_.to_json()
+    assert list(one.feature_names_in_) == list(two.feature_names_in_) == list(pandas.columns)
+    seen = ["x", "gaps", "gaps?", "text=", "whole", "flag", "level=a", "level=b"]
+    assert [name for name in one.model_.input_names if not name.startswith("text")] == [n for n in seen if n != "text="]
+    assert np.array_equal(one.predict(pandas), two.predict(polars))
+    assert any("13 missing" in note or "missing" in note for note in one.notes_)
+
+
+def test_frames_out_are_of_the_kind_that_came_in():
+    pandas, polars, Y = both()
+    pandas.index = pandas.index + 100
+    one = RFFBLRRegressor().fit(pandas, pd.Series(Y[:, 0], name="zinc", index=pandas.index))
+    out = one.predict_frame(pandas, coverage=0.5)
+    assert list(out.columns) == ["zinc", "zinc_std", "zinc_lower", "zinc_upper"]
+    assert out.index.equals(pandas.index)
+    assert np.array_equal(out["zinc"], one.predict(pandas)) and one.predict(pandas).ndim == 1
+    two = RFFBLRRegressor(sparsity=0.9).fit(polars, pl.Series("zinc", Y[:, 0]))
+    assert isinstance(two.predict_frame(polars), pl.DataFrame) and isinstance(two.sinusoids_, pl.DataFrame)
+    assert isinstance(two.predict_frame(polars, frame_library="pandas"), pd.DataFrame)
+    with pytest.raises(ValueError, match="write pandas or polars"):
+        two.predict_frame(polars, frame_library="excel")
+
+
+def test_unseen_levels_and_new_gaps_are_told():
+    pandas, _, Y = both()
+    model = RFFBLRRegressor().fit(pandas, Y)
+    new = pandas.copy()
+    new.loc[0, "text"] = "unheard of"
+    with pytest.warns(RFFBLRWarning, match="unheard of"):
+        model.predict(new)
+    new = pandas.copy()
+    new.loc[3, "x"] = np.nan
+    with pytest.warns(RFFBLRWarning, match="median"):
+        assert np.all(np.isfinite(model.predict(new)))
+    with pytest.raises(ValueError, match="input is missing"):
+        RFFBLRRegressor(missing="error").fit(pandas, Y)
+
+
+def test_rows_without_any_target_are_predicted_not_learned_from():
+    pandas, _, Y = both()
+    Y[5] = np.nan
+    model = RFFBLRRegressor().fit(pandas, Y)
+    rest = RFFBLRRegressor().fit(pandas.drop(index=5), np.delete(Y, 5, axis=0))
+    assert np.array_equal(model.predict(pandas), rest.predict(pandas))
+    np.testing.assert_allclose(model.loo_predict()[5], model.predict(pandas)[5], rtol=1e-12)
+    assert np.array_equal(np.delete(model.loo_predict(), 5, axis=0), rest.loo_predict())
+    assert model.kernel_view_.coefficients.shape == Y.shape and not model.kernel_view_.coefficients[5].any()
+
+
+def test_columns_that_cannot_be_used_are_named():
+    pandas, polars, Y = both()
+    dates = pandas.assign(when=pd.date_range("2026-01-01", periods=60))
+    with pytest.raises(TypeError, match="column 'when'.*days"):
+        RFFBLRRegressor().fit(dates, Y)
+
+
+def test_dates_of_polars_are_refused():
+    from datetime import date
+
+    _, polars, Y = both()
+    with pytest.raises(TypeError, match="column 'when'.*days"):
+        RFFBLRRegressor().fit(polars.with_columns(when=pl.lit(date(2026, 1, 1))), Y)
+
+
+def test_names_are_checked():
+    pandas, _, Y = both()
+    model = RFFBLRRegressor().fit(pandas, Y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(pandas[pandas.columns[::-1]])
+    with pytest.raises(ValueError, match="x"):
+        RFFBLRRegressor().fit(pandas, pd.DataFrame(Y, columns=["t", "x"]))
+    # Targets without a name do not take one that an input has.
+    plain = pd.DataFrame(smooth()[0], columns=["y1", "y2", "c"])
+    assert not set(RFFBLRRegressor().fit(plain, smooth()[1]).target_names_) & set(plain.columns)
+
+
+def test_text_targets_are_refused():
+    pandas, _, _ = both()
+    with pytest.raises(ValueError, match="text"):
+        RFFBLRRegressor().fit(pandas[["x"]], pandas[["text"]])
+
+
+def test_a_frame_of_numbers_is_an_array_with_names():
+    X, Y = smooth()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    one, two = RFFBLRRegressor().fit(frame, Y), RFFBLRRegressor().fit(X, Y)
+    assert np.array_equal(one.predict(frame), two.predict(X))
+    assert one.model_.input_names == ["a", "b", "c"]

@@ -1,0 +1,103 @@
+"""One source for names and defaults; stubs that match what is compiled."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import smooth
+
+import rffblr
+from rffblr import RFFBLRRegressor, _rffblr, baselines
+
+OWN = {"preset": None, "sparsity": None, "missing": "impute", "random_state": 0, "n_jobs": None, "verbose": 0}
+
+
+def test_the_signature_has_the_settings_of_the_library():
+    found = {name: parameter.default for name, parameter in inspect.signature(RFFBLRRegressor).parameters.items()}
+    settings = {name: None for name, _, _ in _rffblr.settings()}
+    settings.pop("seed")  # random_state
+    assert found == {**settings, **OWN}
+    seed = {name: values for name, _, values in _rffblr.settings()}["seed"]
+    assert seed == [str(found["random_state"])] * 3
+
+
+def test_the_docs_have_the_explanations_and_defaults_of_the_library():
+    docs = " ".join(inspect.getdoc(RFFBLRRegressor).split())
+    for name, explanation, (default, _, paper) in _rffblr.settings():
+        if name == "seed":
+            continue
+        values = f"[{default}]" if default == paper else f"[{default}; paper: {paper}]"
+        assert f"{explanation}. {values}" in docs, name
+
+
+def test_a_setting_left_out_is_the_preset():
+    X, Y = smooth()
+    for at, preset in enumerate(_rffblr.PRESETS):
+        fitted = dict(RFFBLRRegressor(preset=preset).fit(X, Y).model_.settings())
+        assert fitted == {name: values[at] for name, _, values in _rffblr.settings()}
+
+
+def test_values_of_python_are_those_of_the_command_line():
+    X, Y = smooth()
+    settings = {
+        "features": 30,
+        "bandwidth": 0.1,
+        "relevance": [1, 0.5, np.float64(0.25)],
+        "weight_prior": (1e-3, 2e-3),
+        "links": False,
+        "pruning": "never",
+        "restarts": np.int64(2),
+        "tolerance": 1e-4,
+    }
+    fitted = dict(RFFBLRRegressor(preset="paper", **settings).fit(X, Y).model_.settings())
+    assert fitted["features"] == "30" and fitted["bandwidth"] == "fixed:0.1"
+    assert fitted["relevance"] == "fixed:1,0.5,0.25" and fitted["weight_prior"] == "1e-3,2e-3"
+    assert fitted["links"] == "false" and fitted["restarts"] == "2" and fitted["tolerance"] == "1e-4"
+
+
+def test_every_other_method_is_a_baseline():
+    names = {name for name, _ in _rffblr.methods() if not name.startswith("rffblr")}
+    found = set()
+    for each in baselines.__all__:
+        estimator = getattr(baselines, each)
+        for choice in [{}, {"activation": "gaussian"}, {"learning": "inductive"}]:
+            if set(choice) <= set(inspect.signature(estimator).parameters):
+                found.add(estimator(**choice)._method)
+    assert found == names
+
+
+def test_docstrings_have_an_example_that_is_run():
+    public = [RFFBLRRegressor, *(getattr(baselines, name) for name in baselines.__all__)]
+    public += [getattr(module, name) for module in (rffblr.metrics, rffblr.scorers) for name in module.__all__]
+    methods = ["fit", "predict", "predict_interval", "predict_frame", "sample_y", "score", "loo_predict", "save"]
+    for item in [*public, *(getattr(RFFBLRRegressor, name) for name in methods)]:
+        assert ">>>" in inspect.getdoc(item), item
+
+
+def test_stubs_name_what_is_compiled():
+    stub = ast.parse((Path(rffblr.__file__).parent / "_rffblr.pyi").read_text())
+    assert (Path(rffblr.__file__).parent / "py.typed").exists()
+    named = {node.name: node for node in stub.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    constants = {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+    compiled = {name for name in dir(_rffblr) if not name.startswith("__")} | {"__version__"}
+    assert set(named) | constants == compiled
+    for name, node in named.items():
+        item = getattr(_rffblr, name)
+        if isinstance(node, ast.FunctionDef):
+            assert [a.arg for a in node.args.args] == list(inspect.signature(item).parameters), name
+            continue
+        members = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+        own = {member for member in vars(item) if not member.startswith("__")}
+        assert {m for m in members if not m.startswith("__")} == own, name
+
+
+def test_baselines_fit_several_targets_and_frames():
+    pd = pytest.importorskip("pandas")
+    X, Y = smooth(rows=30)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    model = baselines.Ridge().fit(frame, pd.DataFrame(Y, columns=["t", "u"]))
+    assert list(model.predict_frame(frame).columns) == ["t", "t_std", "t_lower", "t_upper", "u", "u_std", "u_lower", "u_upper"]
+    chosen = baselines.SBELM(grid="coarse").fit(X, Y).chosen_
+    assert chosen

@@ -1,0 +1,214 @@
+"""Numbers against a second derivation: formulas in numpy, scikit-learn, scipy."""
+
+import json
+
+import numpy as np
+import pytest
+from conftest import smooth
+from scipy import stats
+from sklearn.metrics import r2_score
+
+from rffblr import RFFBLRRegressor, metrics, scorers
+
+
+def kernel_of(machine, A, B):
+    """κ of `docs/derivation.md` (24) for standardised rows, from what the file says."""
+    kernel, r = machine["kernel"], np.asarray(machine["kernel"]["relevance"])
+    delta = A[:, None, :] - B[None, :, :]
+    families = [
+        ("rbf", (delta**2).sum(-1)),
+        ("laplace", np.sqrt((r * delta**2).sum(-1))),
+        ("laplace_l1", (r * np.abs(delta)).sum(-1)),
+    ]
+    out = 1 + kernel["linear"] * (A @ B.T) / A.shape[1]
+    for name, distance in families:
+        out += kernel[name]["variance"] * np.exp(-kernel[name]["scale"] * distance)
+    return out
+
+
+def test_a_kernel_machine_is_the_formula_in_its_file(tmp_path):
+    X, Y = smooth(rows=60)
+    Y[::5, 1] = np.nan
+    model = RFFBLRRegressor().fit(X, Y)
+    model.save(tmp_path / "model.json")
+    file = json.loads((tmp_path / "model.json").read_text())
+    machine = file["machine"]
+
+    def table(entry):
+        return np.reshape(entry["values"], (entry["columns"], entry["rows"])).T
+
+    rows = table(machine["rows"])
+    new = np.random.default_rng(5).normal(size=(9, 3))
+    Z = (new - file["inputs"]["mean"]) / file["inputs"]["scale"]
+    cross = kernel_of(machine, Z, rows)
+    mean, std = model.predict(new, return_std=True)
+    for c in range(2):
+        observed = machine["observed"][c] if machine["observed"][c] is not None else np.arange(60)
+        K = kernel_of(machine, rows, rows)[np.ix_(observed, observed)] + machine["noise"][c] * np.eye(len(observed))
+        y = (Y[observed, c] - file["targets"]["mean"][c]) / file["targets"]["scale"][c]
+        k = cross[:, observed]
+        expected = k @ np.linalg.solve(K, y)
+        variance = np.diag(kernel_of(machine, Z, Z)) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+        spread = np.sqrt(machine["amplitude"][c] * (variance + machine["noise"][c]))
+        scale = file["targets"]["scale"][c]
+        np.testing.assert_allclose(mean[:, c], file["targets"]["mean"][c] + scale * expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(std[:, c], scale * spread, rtol=1e-8)
+
+
+def test_leave_one_out_is_leaving_one_out(tmp_path):
+    """At the learned kernel: the row's equation is removed and the rest solved again."""
+    X, Y = smooth(rows=30, targets=1)
+    model = RFFBLRRegressor().fit(X, Y)
+    model.save(tmp_path / "model.json")
+    file = json.loads((tmp_path / "model.json").read_text())
+    machine = file["machine"]
+    rows = np.reshape(machine["rows"]["values"], (3, 30)).T
+    K = kernel_of(machine, rows, rows)
+    y = (Y[:, 0] - file["targets"]["mean"][0]) / file["targets"]["scale"][0]
+    for i in range(30):
+        others = np.arange(30) != i
+        inner = K[np.ix_(others, others)] + machine["noise"][0] * np.eye(29)
+        expected = file["targets"]["mean"][0] + file["targets"]["scale"][0] * K[i, others] @ np.linalg.solve(inner, y[others])
+        assert model.loo_predict()[i, 0] == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize("settings", [{"sparsity": 0.75}, {"preset": "paper"}, {"preset": "cosines"}])
+def test_sinusoids_and_links_are_the_function(settings):
+    X, Y = smooth(rows=60)
+    model = RFFBLRRegressor(**settings).fit(X, Y)
+    waves, links = model.sinusoids_, model.links_
+    new = np.random.default_rng(1).normal(size=(20, 3))
+    angles = new @ np.array([waves[f"frequency[x{d}]"] for d in (1, 2, 3)]) + np.asarray(waves["phase"])
+    for c, target in enumerate(["y1", "y2"]):
+        shares = np.cos(angles) @ np.asarray(waves[f"weight[{target}]"])
+        for name, slope in zip(links["input"], links[f"slope[{target}]"]):
+            shares = shares + slope * new[:, int(name[1:]) - 1]
+        rest = model.predict(new)[:, c] - shares
+        np.testing.assert_allclose(rest, rest[0], atol=1e-9)  # what is left is the constant
+    assert model.n_active_ == len(waves) + len(links)
+
+
+def test_the_view_as_a_kernel_machine():
+    X, Y = smooth(rows=50)
+    view = RFFBLRRegressor().fit(X, Y).kernel_view_
+    assert view.coefficients.shape == (50, 2) and view.kernel_max_error == 0
+    drawn = RFFBLRRegressor(preset="cosines", features=400).fit(X, Y).kernel_view_
+    assert 0 < drawn.kernel_rms_error < 0.2
+
+
+def test_intervals_are_those_of_the_normal_distribution():
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    mean, std = model.predict(X, return_std=True)
+    for coverage in (0.5, 0.9, 0.99):
+        lower, upper = model.predict_interval(X, coverage)
+        expected = stats.norm.interval(coverage, mean, std)
+        np.testing.assert_allclose([lower, upper], expected, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        model.predict_interval(X, 1.0)
+
+
+def test_draws_have_the_moments_of_the_prediction():
+    X, Y = smooth(rows=40)
+    model = RFFBLRRegressor().fit(X, Y)
+    new = X[:3] + 0.3
+    mean, std = model.predict(new, return_std=True)
+    draws = model.sample_y(new, n_samples=20_000)
+    assert draws.shape == (3, 2, 20_000)
+    assert np.abs(draws.mean(-1) - mean).max() < 0.05 * std.max()
+    np.testing.assert_allclose(draws.std(-1), std, rtol=0.05)
+    latent = np.sqrt(std**2 - model.noise_std_**2)
+    np.testing.assert_allclose(model.sample_y(new, 20_000, noise=False).std(-1), latent, rtol=0.05)
+    assert np.array_equal(draws[..., :5], model.sample_y(new, n_samples=20_000)[..., :5])
+    assert model.sample_y(new, n_samples=0).shape == (3, 2, 0)
+
+
+def test_weights_are_repeated_rows():
+    X, Y = smooth(rows=40)
+    weights = np.random.default_rng(0).integers(0, 4, 40)
+    weighted = RFFBLRRegressor().fit(X, Y, sample_weight=weights)
+    repeated = RFFBLRRegressor().fit(X.repeat(weights, axis=0), Y.repeat(weights, axis=0))
+    np.testing.assert_allclose(weighted.predict(X, True), repeated.predict(X, True), atol=1e-7)
+
+
+def test_scores():
+    rng = np.random.default_rng(0)
+    y, mean = rng.normal(size=(2, 50, 3))
+    y[:, 2] *= 40
+    std = rng.uniform(0.5, 2, size=y.shape)
+    assert metrics.r2_task(y, mean) == pytest.approx(r2_score(y, mean, multioutput="uniform_average"), abs=1e-12)
+    assert metrics.r2_pooled(y, mean) == pytest.approx(r2_score(y.ravel(), mean.ravel()), abs=1e-12)
+    assert metrics.nlpd(y, mean, std) == pytest.approx(-stats.norm(mean, std).logpdf(y).mean(), rel=1e-12)
+    lower, upper = stats.norm.interval(0.8, mean, std)
+    assert metrics.coverage(y, mean, std, 0.8) == np.mean((lower <= y) & (y <= upper))
+    # CRPS is the integral of the squared difference between the two distribution functions.
+    at = np.linspace(-200, 200, 400_001)
+    first = np.trapezoid((stats.norm(mean[0, 0], std[0, 0]).cdf(at) - (at >= y[0, 0])) ** 2, at)
+    assert metrics.crps(y[:1, :1], mean[:1, :1], std[:1, :1]) == pytest.approx(first, abs=1e-3)
+
+
+def test_scores_leave_missing_cells_out():
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    full = {name: getattr(scorers, name)(model, X, Y) for name in scorers.__all__}
+    assert full["r2_task"] == pytest.approx(model.score(X, Y), abs=1e-12)
+    gaps = Y.copy()
+    gaps[10:, 1] = np.nan
+    mean = model.predict(X)
+    by_hand = (r2_score(Y[:, 0], mean[:, 0]) + r2_score(Y[:10, 1], mean[:10, 1])) / 2
+    assert model.score(X, gaps) == pytest.approx(by_hand, abs=1e-12)
+    assert scorers.r2_task(model, X, gaps) == pytest.approx(by_hand, abs=1e-12)
+    weights = np.arange(80.0)
+    weighted = r2_score(Y, mean, sample_weight=weights)
+    assert model.score(X, Y, sample_weight=weights) == pytest.approx(weighted, abs=1e-12)
+
+
+def test_missing_targets_are_used_not_dropped():
+    """Half of one target is missing where the other, twice the same function, is known."""
+    X, Y = smooth(rows=120, noise=0.05)
+    gaps = Y.copy()
+    gaps[60:, 1] = np.nan
+    model = RFFBLRRegressor().fit(X, gaps)
+    assert metrics.r2_task(Y[60:, 1], model.predict(X[60:])[:, 1]) > 0.9
+
+
+def test_shapes_follow_the_targets():
+    X, Y = smooth()
+    assert RFFBLRRegressor().fit(X, Y[:, 0]).predict(X).shape == (80,)
+    assert RFFBLRRegressor().fit(X, Y[:, :1]).predict(X).shape == (80, 1)
+    for order in "CF":
+        array = np.array(X, order=order)
+        array.setflags(write=False)
+        assert np.array_equal(RFFBLRRegressor().fit(array, Y).predict(array), RFFBLRRegressor().fit(X, Y).predict(X[::1]))
+    assert np.array_equal(
+        RFFBLRRegressor().fit(X, Y).predict(np.repeat(X, 2, axis=0)[::2]), RFFBLRRegressor().fit(X, Y).predict(X)
+    )
+
+
+def test_relevance_is_the_variance_lost_by_exchanging_an_input():
+    """By the definition: one input of a row is taken from every other row."""
+    X, Y = smooth(rows=40)
+    X = np.column_stack([X, np.ones(40)])
+    for settings in ({}, {"sparsity": 0.75}):
+        model = RFFBLRRegressor(**settings).fit(X, Y)
+        found = model.relevance_
+        assert found.shape == (4, 2) and not found[3].any()
+        signal = model.predict(X).var(axis=0)
+        for d in range(3):
+            tables = []
+            for value in X[:, d]:
+                exchanged = X.copy()
+                exchanged[:, d] = value
+                tables.append(model.predict(exchanged))
+            # The variance over the values of the input, then the mean over the rows that keep all others.
+            expected = np.var(tables, axis=0).mean(axis=0) / signal
+            np.testing.assert_allclose(found[d], expected, rtol=1e-8, atol=1e-10)
+
+
+def test_relevance_joins_the_levels_of_a_text():
+    pd = pytest.importorskip("pandas")
+    X, Y = smooth(rows=60)
+    frame = pd.DataFrame({"x": X[:, 0], "idle": X[:, 2], "group": np.random.default_rng(0).choice(list("abc"), 60)})
+    target = 2.0 * (frame["group"] == "b") + 0.1 * X[:, 1]
+    found = RFFBLRRegressor().fit(frame, target).relevance_
+    assert found.shape == (3, 1) and found[2] > 0.5 > 10 * found[1]

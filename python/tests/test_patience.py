@@ -1,0 +1,98 @@
+"""Long fits: Ctrl-C is heard, other threads of Python go on."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import smooth
+
+from rffblr import RFFBLRRegressor, baselines
+
+
+def busy():
+    """Threads of the library that are running in this process."""
+    names = [path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")]
+    return names.count("rffblr")
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
+@pytest.mark.parametrize(
+    "estimator", [RFFBLRRegressor(), RFFBLRRegressor(preset="paper", tolerance=1e-12), baselines.MTFL()]
+)
+def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator):
+    X, Y = smooth(rows=1500, inputs=10, targets=4)
+    asked = []
+
+    def interrupt():
+        asked.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    # A shell without job control lets its children ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.5, interrupt)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            estimator.fit(X, Y)
+        raised = time.monotonic()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert raised - asked[0] < 1.0  # 0.05 s on a machine that has nothing else to do
+    assert not hasattr(estimator, "model_")
+    end = time.monotonic() + 60
+    while busy() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not busy()
+
+
+def test_other_threads_go_on_during_a_fit():
+    X, Y = smooth(rows=700, inputs=6)
+    done = threading.Event()
+
+    def work():
+        RFFBLRRegressor().fit(X, Y).predict(X)
+        done.set()
+
+    worker = threading.Thread(target=work)
+    start = time.monotonic()
+    worker.start()
+    ticks = 0
+    while not done.is_set():
+        time.sleep(0.005)
+        ticks += 1
+    worker.join()
+    # With the lock held for the length of the fit there would be a handful.
+    assert ticks > 0.2 * (time.monotonic() - start) / 0.005
+
+
+def test_fits_in_several_threads_do_not_disturb_each_other():
+    X, Y = smooth(rows=100)
+    alone = RFFBLRRegressor().fit(X, Y).predict(X)
+    found = [None] * 4
+
+    def work(at):
+        found[at] = RFFBLRRegressor().fit(X, Y).predict(X)
+
+    workers = [threading.Thread(target=work, args=(at,)) for at in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all(np.array_equal(one, alone) for one in found)
+
+
+def test_a_fit_survives_a_fork():
+    X, Y = smooth()
+    RFFBLRRegressor(n_jobs=2).fit(X, Y)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if RFFBLRRegressor(n_jobs=2).fit(X, Y).converged_ else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
