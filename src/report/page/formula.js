@@ -1,0 +1,222 @@
+// The model evaluated from its own file: the same sums as `rffblr predict`, for one row at a time.
+// Equation numbers are those of docs/derivation.md.
+
+/** From the raw inputs of one row (number, text, or null for missing) to the numbers the model sees. */
+function encodeRow(file, raw) {
+  if (!file.encoder) return file.inputs.names.map((name) => raw[name]);
+  const out = [];
+  for (const { name, encoding } of file.encoder.inputs) {
+    const value = raw[name];
+    const missing = value === null;
+    if (encoding === "presence") out.push(missing ? 1 : 0);
+    else if (encoding.numeric) {
+      out.push(missing ? encoding.numeric.median : value);
+      if (encoding.numeric.indicator) out.push(missing ? 1 : 0);
+    } else {
+      // A level that training did not have is no level at all.
+      for (const level of encoding.categorical.levels) out.push(level === value ? 1 : 0);
+      if (encoding.categorical.indicator) out.push(missing ? 1 : 0);
+    }
+  }
+  return out;
+}
+
+/** The way back, for a training row: encoded numbers to raw inputs. */
+function decodeRow(file, encoded) {
+  const raw = {};
+  if (!file.encoder) {
+    file.inputs.names.forEach((name, d) => (raw[name] = encoded[d]));
+    return raw;
+  }
+  let next = 0;
+  for (const { name, encoding } of file.encoder.inputs) {
+    if (encoding === "presence") {
+      // The number itself was the same in all rows that had it; any will do.
+      raw[name] = encoded[next++] === 1 ? null : 0;
+    } else if (encoding.numeric) {
+      raw[name] = encoded[next++];
+      if (encoding.numeric.indicator && encoded[next++] === 1) raw[name] = null;
+    } else {
+      const levels = encoding.categorical.levels;
+      const found = levels.findIndex((_, i) => encoded[next + i] === 1);
+      raw[name] = found < 0 ? null : levels[found];
+      next += levels.length + (encoding.categorical.indicator ? 1 : 0);
+    }
+  }
+  return raw;
+}
+
+/** A predictor: `predict(encoded row, with intervals?)` gives mean, latent and observation deviation of each target. */
+function predictorOf(file) {
+  const machine = file.machine ? kernelMachine(file.machine) : cosines(file);
+  const { inputs, targets } = file;
+  return {
+    predict(row, intervals) {
+      const z = row.map((value, d) => standardised(value, inputs.mean[d], inputs.scale[d]));
+      const { mean, variance } = machine(z, intervals);
+      const onScale = (value, c) => targets.scale[c] * value;
+      const noise = (c) => noiseVariance(file, c);
+      return {
+        mean: mean.map((value, c) => targets.mean[c] + onScale(value, c)),
+        latentStd: variance && variance.map((v, c) => onScale(Math.sqrt(v), c)),
+        std: variance && variance.map((v, c) => onScale(Math.sqrt(v + noise(c)), c)),
+      };
+    },
+  };
+}
+
+function standardised(value, mean, scale) {
+  const difference = value - mean;
+  return Number.isFinite(difference) ? difference / scale : value / scale - mean / scale;
+}
+
+function noiseVariance(file, task) {
+  if (file.machine) return file.machine.amplitude[task] * file.machine.noise[task];
+  const { shape, rate } = file.noise[task];
+  return rate / Math.max(shape - 1, shape / 2);
+}
+
+/** f(x) = Σ β κ(x_n, x) with variance a (κ(x, x) − ‖L⁻¹ u κ(X, x)‖²), (27). */
+function kernelMachine(machine) {
+  const { kernel, observed, noise, amplitude } = machine;
+  const root = machine.root_weights;
+  const rows = rowsOf(machine.rows);
+  const beta = columnsOf(machine.coefficients);
+  const columns = machine.rows.columns;
+  const similar = (x, y) => {
+    let product = 0, square = 0, weighted = 0, absolute = 0;
+    for (let d = 0; d < columns; d++) {
+      const delta = x[d] - y[d];
+      product += x[d] * y[d];
+      square += delta * delta;
+      weighted += kernel.relevance[d] * delta * delta;
+      absolute += kernel.relevance[d] * Math.abs(delta);
+    }
+    return (
+      1 +
+      (kernel.linear * product) / columns +
+      kernel.rbf.variance * Math.exp(-kernel.rbf.scale * square) +
+      kernel.laplace.variance * Math.exp(-kernel.laplace.scale * Math.sqrt(weighted)) +
+      kernel.laplace_l1.variance * Math.exp(-kernel.laplace_l1.scale * absolute)
+    );
+  };
+  // Tasks observed in the same rows with the same noise share a factor; it is computed when first asked for.
+  const factors = new Map();
+  const factor = (task) => {
+    const key = JSON.stringify([observed[task], noise[task]]);
+    if (!factors.has(key)) {
+      const used = observed[task] ?? rows.map((_, n) => n);
+      const entry = (i, j) =>
+        root[used[i]] * root[used[j]] * similar(rows[used[i]], rows[used[j]]) + (i === j ? noise[task] : 0);
+      factors.set(key, { used, lower: cholesky(used.length, entry) });
+    }
+    return factors.get(key);
+  };
+  return (z, intervals) => {
+    const k = rows.map((row) => similar(row, z));
+    const mean = beta.map((column) => column.reduce((sum, b, n) => sum + b * k[n], 0));
+    if (!intervals) return { mean };
+    const prior = similar(z, z);
+    const explained = new Map();
+    const variance = mean.map((_, task) => {
+      const found = factor(task);
+      if (!explained.has(found)) {
+        const half = halfSolve(found.lower, found.used.map((n) => root[n] * k[n]));
+        explained.set(found, half.reduce((sum, v) => sum + v * v, 0));
+      }
+      return amplitude[task] * Math.max(prior - explained.get(found), 0);
+    });
+    return { mean, variance };
+  };
+}
+
+/** f(x) = Σ w cos(ω·x + p) + links + b with variance φᵀΣφ, (16) and (17). */
+function cosines(file) {
+  const { features, scales, posterior } = file;
+  const directions = columnsOf(features.directions);
+  const stretch = scales.relevance.map((r) => Math.sqrt(2 * r));
+  const speed = Math.sqrt(scales.bandwidth);
+  const link = 1 / Math.sqrt(Math.max(features.directions.rows, 1));
+  const weights = columnsOf(posterior.mean);
+  const shapes = posterior.shapes.map((shape) => ({ ...shape, vectors: columnsOf(shape.vectors) }));
+  return (z, intervals) => {
+    const phi = directions.map((omega, m) => {
+      let angle = 0;
+      for (let d = 0; d < z.length; d++) angle += z[d] * stretch[d] * omega[d];
+      return features.amplitude * Math.cos(speed * angle + features.offsets[m]);
+    });
+    for (const input of features.links) phi.push(link * z[input]);
+    phi.push(1);
+    const mean = weights.map((column) => dot(column, phi));
+    if (!intervals) return { mean };
+    const white = phi.map((value, k) => value / Math.sqrt(posterior.precision[k]));
+    const prior = dot(white, white);
+    const variance = mean.map(() => 0);
+    for (const { tasks, values, vectors } of shapes) {
+      const inside = vectors.map((vector) => dot(vector, white) ** 2);
+      const complete = values.length === posterior.precision.length;
+      const outside = complete ? 0 : Math.max(prior - inside.reduce((sum, v) => sum + v, 0), 0);
+      for (const task of tasks) {
+        const tau = file.noise[task].shape / file.noise[task].rate;
+        variance[task] = inside.reduce((sum, v, j) => sum + v / (1 + tau * values[j]), outside);
+      }
+    }
+    return { mean, variance };
+  };
+}
+
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/** Tables are kept column after column. */
+function columnsOf({ rows, columns, values }) {
+  return Array.from({ length: columns }, (_, j) => values.slice(j * rows, (j + 1) * rows));
+}
+
+function rowsOf({ rows, columns, values }) {
+  return Array.from({ length: rows }, (_, i) =>
+    Float64Array.from({ length: columns }, (_, j) => values[j * rows + i]),
+  );
+}
+
+/** L of a positive definite matrix, row by row. */
+function cholesky(size, entry) {
+  const lower = [];
+  for (let i = 0; i < size; i++) {
+    const row = new Float64Array(i + 1);
+    for (let j = 0; j <= i; j++) {
+      const other = j < i ? lower[j] : row;
+      let value = entry(i, j);
+      for (let k = 0; k < j; k++) value -= row[k] * other[k];
+      row[j] = j < i ? value / other[j] : Math.sqrt(value);
+    }
+    lower.push(row);
+  }
+  return lower;
+}
+
+/** L⁻¹ b. */
+function halfSolve(lower, b) {
+  const out = new Float64Array(b.length);
+  for (let i = 0; i < b.length; i++) {
+    let value = b[i];
+    const row = lower[i];
+    for (let k = 0; k < i; k++) value -= row[k] * out[k];
+    out[i] = value / row[i];
+  }
+  return out;
+}
+
+/** The largest difference, in predictive deviations, between the stored probe predictions and what this page computes. */
+function probeDifference(file) {
+  const { predict } = predictorOf(file);
+  const [mean, std] = [rowsOf(file.probes.mean), rowsOf(file.probes.std)];
+  const differences = rowsOf(file.probes.inputs).flatMap((row, i) => {
+    const found = predict(Array.from(row), false);
+    return found.mean.map((value, c) => Math.abs(value - mean[i][c]) / std[i][c]);
+  });
+  return Math.max(...differences);
+}
