@@ -49,6 +49,7 @@ pub mod catalogue;
 pub mod data;
 mod error;
 pub mod evaluate;
+pub mod explain;
 pub mod fourier;
 #[cfg(test)]
 mod golden;

@@ -104,15 +104,27 @@ impl KernelMachine {
         threads: Threads,
     ) -> (Mat<f64>, Option<Mat<f64>>) {
         let cross = self.kernel.cross(&self.inputs, new, threads);
+        let prior = uncertain.then(|| self.kernel.diagonal(new));
+        self.functionals(&cross, prior.as_deref(), threads)
+    }
+
+    /// Mean and, if the variance of each before the data is given, variance of linear functionals of the function: one
+    /// row for each. Each is known by what it makes of the kernel at the training rows, a column of `cross`; the value
+    /// at a row is one of them.
+    pub(crate) fn functionals(
+        &self,
+        cross: &Mat<f64>,
+        prior: Option<&[f64]>,
+        threads: Threads,
+    ) -> (Mat<f64>, Option<Mat<f64>>) {
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
-        let variance = uncertain.then(|| {
-            let prior = self.kernel.diagonal(new);
-            let mut variance = Mat::zeros(new.nrows(), self.noise.len());
+        let variance = prior.map(|prior| {
+            let mut variance = Mat::zeros(cross.ncols(), self.noise.len());
             for share in &self.shares {
-                let explained = share.explained(&cross);
-                for i in 0..new.nrows() {
+                let explained = share.explained(cross);
+                for (i, prior) in prior.iter().enumerate() {
                     let column = explained.col_as_slice(i);
-                    let left = (prior[i] - dot(column, column)).max(0.0);
+                    let left = (prior - dot(column, column)).max(0.0);
                     share.tasks.iter().for_each(|&task| variance[(i, task)] = self.amplitude[task] * left);
                 }
             }
@@ -143,6 +155,20 @@ impl KernelMachine {
             }
         }
         (residual, variance)
+    }
+
+    /// Share of each observed cell in its own fitted value, 1 − σ²(K′⁻¹)ᵢᵢ; others stay zero.
+    pub(crate) fn leverage(&self) -> Mat<f64> {
+        let mut out = Mat::zeros(self.inputs.nrows(), self.noise.len());
+        for share in &self.shares {
+            let (diagonal, _) = share.factor.clone().into_inverse(false);
+            for &task in &share.tasks {
+                for (i, q) in diagonal.iter().enumerate() {
+                    out[(share.at(i), task)] = (1.0 - self.noise[task] * q).clamp(0.0, 1.0);
+                }
+            }
+        }
+        out
     }
 
     /// Slope of the direct link of each input and its standard deviation: D×C each. Before the data a slope has

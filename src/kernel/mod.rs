@@ -15,7 +15,7 @@ pub(crate) use learn::{Learned, learn};
 pub(crate) use machine::KernelMachine;
 
 use crate::linalg::{Into, Mat, MatRef, Threads, multiply, outer};
-use pairs::exponentials;
+pub(crate) use pairs::exponentials;
 use serde::{Deserialize, Serialize};
 
 /// One family of cosines: the variance v of its share of the function and the scale γ of its spectrum.
@@ -87,7 +87,55 @@ fn decay(out: &mut [f64], scale: f64, distance: &[f64]) {
     exponentials(out);
 }
 
+/// Distances between rows: N×N′ each.
+pub(crate) struct Distances {
+    /// Σ Δ_d².
+    pub(crate) square: Mat<f64>,
+    /// Σ r_d Δ_d².
+    pub(crate) weighted: Mat<f64>,
+    /// Σ r_d |Δ_d|.
+    pub(crate) absolute: Mat<f64>,
+}
+
+impl Family {
+    /// `out[i] ← exp(−γ (distance[i] + more))`.
+    pub(crate) fn decay(&self, out: &mut [f64], distance: &[f64], more: f64) {
+        out.iter_mut().zip(distance).for_each(|(out, d)| *out = -self.scale * (d + more));
+        exponentials(out);
+    }
+
+    /// `out[i] ← exp(−γ √(square[i] + more))`.
+    pub(crate) fn decay_root(&self, out: &mut [f64], square: &[f64], more: f64) {
+        out.iter_mut().zip(square).for_each(|(out, d)| *out = -self.scale * (d + more).sqrt());
+        exponentials(out);
+    }
+}
+
+/// A kernel that some inputs do not enter.
+pub(crate) struct Without<'a> {
+    kernel: &'a Kernel,
+    columns: &'a [usize],
+}
+
+impl Without<'_> {
+    /// Distances from the rows of `x` to those of `new` along the other inputs.
+    pub(crate) fn distances(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Distances {
+        let (mut ones, mut relevance) = (vec![1.0; x.ncols()], self.kernel.relevance.clone());
+        for &column in self.columns {
+            (ones[column], relevance[column]) = (0.0, 0.0);
+        }
+        let (_, square) = pairs::between(x, new, &ones, threads);
+        let (absolute, weighted) = pairs::between(x, new, &relevance, threads);
+        Distances { square, weighted, absolute }
+    }
+}
+
 impl Kernel {
+    /// The kernel without some inputs.
+    pub(crate) fn without<'a>(&'a self, columns: &'a [usize]) -> Without<'a> {
+        Without { kernel: self, columns }
+    }
+
     fn parts(&self, x: &Mat<f64>, fixed: &Fixed, parts: &mut Parts, threads: Threads) {
         let Parts { rbf, laplace, laplace_l1, root, absolute } = parts;
         pairs::within(x, &self.relevance, absolute, root, threads);
@@ -111,7 +159,7 @@ impl Kernel {
         }
     }
 
-    fn sum(&self, linear: f64, rbf: f64, laplace: f64, laplace_l1: f64) -> f64 {
+    pub(crate) fn sum(&self, linear: f64, rbf: f64, laplace: f64, laplace_l1: f64) -> f64 {
         1.0 + self.linear * linear
             + self.rbf.variance * rbf
             + self.laplace.variance * laplace

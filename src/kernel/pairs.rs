@@ -139,7 +139,7 @@ fn backward(x: &[f64], at: f64, linear: &[f64], square: &[f64]) -> f64 {
 }
 
 /// `x[i] ← eˣ` for x ≤ 0.
-pub(super) fn exponentials(x: &mut [f64]) {
+pub(crate) fn exponentials(x: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,fma")]

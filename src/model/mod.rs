@@ -17,7 +17,7 @@ use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
-use waves::Waves;
+pub(crate) use waves::Waves;
 
 /// Rows predicted at once: bounds the memory of a prediction.
 const ROWS: usize = 4096;
@@ -30,7 +30,7 @@ pub struct Model {
     target_names: Vec<String>,
     input_scale: Standardiser,
     target_scale: Standardiser,
-    function: Function,
+    pub(crate) function: Function,
     trace: Vec<Iteration>,
     stop: Stop,
     rows: usize,
@@ -41,7 +41,7 @@ pub struct Model {
 
 /// What the function is made of, on the standardised scale.
 #[derive(Clone, Debug)]
-enum Function {
+pub(crate) enum Function {
     Waves(Waves),
     Kernel(KernelMachine),
 }
@@ -299,12 +299,7 @@ impl Model {
     /// What the model would have predicted for each training row without it, at the learned hyper-parameters:
     /// equation 18; for sinusoids fitted to a kernel machine, what that machine would have predicted. In cells that were not observed this is the ordinary prediction.
     pub fn leave_one_out(&self, data: &Dataset) -> Result<Prediction> {
-        if data.fingerprint() != self.fingerprint {
-            return Err(Error::Setting {
-                name: "data",
-                problem: "leave-one-out needs the very data the model was fitted to; these differ".into(),
-            });
-        }
+        self.check_training_data(data)?;
         let threads = Threads::current();
         let mut out = self.predict(data.inputs())?;
         let root: Vec<f64> = (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
@@ -337,6 +332,39 @@ impl Model {
             }
         }
         Ok(out)
+    }
+
+    /// Share of each observed cell in its own fitted value (N×C): one minus the ratio of the variance with and without its
+    /// row (equation 18); for sinusoids fitted to a kernel machine, that of the machine. Zero in cells not observed.
+    pub fn leverage(&self, data: &Dataset) -> Result<Mat<f64>> {
+        self.check_training_data(data)?;
+        let threads = Threads::current();
+        let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
+        let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
+        Ok(match &self.function {
+            Function::Waves(waves) => match &waves.origin {
+                None => {
+                    let root: Vec<f64> =
+                        (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
+                    waves.leverage(inputs.as_ref(), &targets, &root, threads)
+                }
+                Some(origin) => {
+                    let problem = Problem::new(inputs, targets, data.weights());
+                    KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?.leverage()
+                }
+            },
+            Function::Kernel(machine) => machine.leverage(),
+        })
+    }
+
+    fn check_training_data(&self, data: &Dataset) -> Result<()> {
+        if data.fingerprint() == self.fingerprint {
+            return Ok(());
+        }
+        Err(Error::Setting {
+            name: "data",
+            problem: "leave-one-out needs the very data the model was fitted to; these differ".into(),
+        })
     }
 
     /// Variance of the noise of a task, standardised scale.
@@ -444,6 +472,26 @@ impl Model {
     /// The program that wrote the file the model was loaded from, or this one.
     pub fn writer(&self) -> &str {
         &self.writer
+    }
+
+    /// The training inputs on their original scale, to rounding, if the model keeps them: a kernel machine does.
+    pub fn stored_inputs(&self) -> Option<Mat<f64>> {
+        let Function::Kernel(machine) = &self.function else { return None };
+        let Standardiser { mean, scale } = &self.input_scale;
+        let (rows, columns) = machine.inputs.shape();
+        Some(Mat::from_fn(rows, columns, |n, d| mean[d] + scale[d] * machine.inputs[(n, d)]))
+    }
+
+    /// What is added to each standardised task to bring it back to its own level.
+    pub(crate) fn target_shift(&self) -> &[f64] {
+        &self.target_scale.mean
+    }
+
+    /// Checked inputs on the scale of the fit.
+    pub(crate) fn standardised_inputs(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
+        check_inputs(inputs, &self.input_names)?;
+        self.input_scale.apply(inputs, &self.input_names)
     }
 
     /// What each input is divided by before the fit: its standard deviation.

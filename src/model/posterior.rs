@@ -14,7 +14,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 /// Covariance of the tasks observed in the same rows.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     pub(super) tasks: Vec<usize>,
     /// K×rank, orthonormal columns.
     pub(super) vectors: Mat<f64>,
@@ -24,14 +24,14 @@ pub(super) struct Shape {
 
 /// Means and covariances on the standardised scale. The last of the K rows is the bias.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Posterior {
+pub(crate) struct Posterior {
     /// K×C.
-    pub(super) mean: Mat<f64>,
+    pub(crate) mean: Mat<f64>,
     /// Prior precision of each row.
-    pub(super) precision: Vec<f64>,
+    pub(crate) precision: Vec<f64>,
     /// Noise precision of each task.
-    pub(super) tau: Vec<f64>,
-    pub(super) shapes: Vec<Shape>,
+    pub(crate) tau: Vec<f64>,
+    pub(crate) shapes: Vec<Shape>,
 }
 
 impl Posterior {
@@ -77,7 +77,7 @@ impl Posterior {
     }
 
     /// φᵀΣ_cφ for each row and task, equation 17.
-    pub(super) fn variance(&self, design: &Mat<f64>, threads: Threads) -> Mat<f64> {
+    pub(crate) fn variance(&self, design: &Mat<f64>, threads: Threads) -> Mat<f64> {
         let mut whitened = design.clone();
         scale_columns(&mut whitened, |j| self.precision[j].sqrt().recip());
         let rows = design.nrows();

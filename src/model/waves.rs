@@ -13,24 +13,24 @@ use serde::{Deserialize, Serialize};
 
 /// Cosines, their scales and the posterior of their weights, on the standardised scale.
 #[derive(Clone, Debug)]
-pub(super) struct Waves {
-    pub(super) basis: Basis,
-    pub(super) scales: Scales,
+pub(crate) struct Waves {
+    pub(crate) basis: Basis,
+    pub(crate) scales: Scales,
     /// q(τ) of each task.
-    pub(super) noise: Vec<Gamma>,
-    pub(super) posterior: Posterior,
+    pub(crate) noise: Vec<Gamma>,
+    pub(crate) posterior: Posterior,
     /// Cosines that were drawn.
-    pub(super) drawn: usize,
+    pub(crate) drawn: usize,
     /// The kernel machine whose function the cosines reproduce, if they do.
-    pub(super) origin: Option<Origin>,
+    pub(crate) origin: Option<Origin>,
 }
 
 /// What brings a kernel machine back, together with its data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     pub(super) kernel: Kernel,
     /// σ² shared by the tasks.
-    pub(super) noise: f64,
+    pub(crate) noise: f64,
 }
 
 /// Draws cosines and infers their weights.
@@ -145,6 +145,23 @@ impl Waves {
     ) -> Vec<Mat<f64>> {
         let design = self.basis.features_and_one(rows, &self.scales);
         (0..draws).map(|_| multiply(design.as_ref(), self.posterior.sample(rng).as_ref(), threads)).collect()
+    }
+
+    /// Share of each observed cell in its own fitted value; others stay zero.
+    pub(super) fn leverage(
+        &self,
+        rows: MatRef<'_, f64>,
+        targets: &Mat<f64>,
+        root: &[f64],
+        threads: Threads,
+    ) -> Mat<f64> {
+        let design = self.basis.features_and_one(rows, &self.scales);
+        let (_, without) = self.posterior.leave_one_out(&design, targets, root, threads);
+        let with = self.posterior.variance(&design, threads);
+        Mat::from_fn(with.nrows(), with.ncols(), |n, c| {
+            let ratio = with[(n, c)] / without[(n, c)];
+            if ratio.is_finite() { (1.0 - ratio).clamp(0.0, 1.0) } else { 0.0 }
+        })
     }
 
     /// Residual and variance of the function in each observed cell had its row been left out: equation 18.

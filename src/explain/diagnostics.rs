@@ -1,0 +1,151 @@
+//! How well the model predicts rows it has not seen, row by row, and how its tasks go together (equations 37 and 38).
+
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::linalg::{Mat, MatRef};
+use crate::model::{Model, Prediction};
+use crate::normal;
+
+/// Leave-one-out, cell by cell: N×C tables, NaN where a target was not observed or its row has no weight.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Diagnostics {
+    /// What is predicted for each row without it; see [`Model::leave_one_out`].
+    pub prediction: Prediction,
+    /// Observed minus predicted, in the unit of the target.
+    pub residual: Mat<f64>,
+    /// Residual divided by its predicted standard deviation.
+    pub standardised: Mat<f64>,
+    /// Share of a cell in its own fitted value, from 0 to 1.
+    pub leverage: Mat<f64>,
+    /// Probability integral transform: predicted probability of a value below the observed one. Uniform if calibrated.
+    pub transform: Mat<f64>,
+    /// How far the fitted value of a cell moves when its row is left out, in predicted standard deviations.
+    pub influence: Mat<f64>,
+}
+
+/// Share of observations inside central intervals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// Probability the interval was made for.
+    pub level: f64,
+    /// Share of each task's observed cells inside.
+    pub per_task: Vec<f64>,
+    /// Share of all observed cells inside.
+    pub overall: f64,
+}
+
+/// Correlations between tasks, C×C, over the rows in which both are observed; NaN where one of them does not vary or
+/// fewer than three rows have both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskCorrelation {
+    /// Of the targets as observed.
+    pub targets: Mat<f64>,
+    /// Of the fitted function at the training rows (all of them).
+    pub signal: Mat<f64>,
+    /// Of the leave-one-out residuals: what tasks have in common beyond the inputs.
+    pub residuals: Mat<f64>,
+}
+
+/// Leave-one-out diagnostics for the very data the model was fitted to.
+pub fn diagnostics(model: &Model, data: &Dataset) -> Result<Diagnostics> {
+    let prediction = model.leave_one_out(data)?;
+    let fitted = model.predict_mean(data.inputs())?;
+    let leverage = model.leverage(data)?;
+    let targets = data.targets();
+    let counts = |n: usize, c: usize| !targets[(n, c)].is_nan() && data.weights().is_none_or(|w| w[n] > 0.0);
+    let cells = |value: &dyn Fn(usize, usize) -> f64| {
+        Mat::from_fn(data.rows(), targets.ncols(), |n, c| if counts(n, c) { value(n, c) } else { f64::NAN })
+    };
+    let residual = cells(&|n, c| targets[(n, c)] - prediction.mean[(n, c)]);
+    let standardised = cells(&|n, c| residual[(n, c)] / prediction.std[(n, c)]);
+    Ok(Diagnostics {
+        transform: cells(&|n, c| normal::cdf(standardised[(n, c)])),
+        influence: cells(&|n, c| (fitted[(n, c)] - prediction.mean[(n, c)]) / prediction.std[(n, c)]),
+        leverage: cells(&|n, c| leverage[(n, c)]),
+        residual,
+        standardised,
+        prediction,
+    })
+}
+
+impl Diagnostics {
+    /// The share of observations inside central intervals of each level, strictly between 0 and 1.
+    pub fn calibration(&self, levels: &[f64]) -> Vec<Calibration> {
+        let inside = |level: f64, cells: &mut dyn Iterator<Item = f64>| {
+            let reach = normal::quantile(0.5 + 0.5 * level);
+            let observed: Vec<f64> = cells.filter(|z| !z.is_nan()).collect();
+            observed.iter().filter(|z| z.abs() <= reach).count() as f64 / observed.len() as f64
+        };
+        let tasks = 0..self.standardised.ncols();
+        let column = |c: usize| self.standardised.col_as_slice(c).iter().copied();
+        let at = |&level: &f64| Calibration {
+            level,
+            per_task: tasks.clone().map(|c| inside(level, &mut column(c))).collect(),
+            overall: inside(level, &mut tasks.clone().flat_map(column)),
+        };
+        levels.iter().map(at).collect()
+    }
+
+    /// The rows whose leaving out moves their own fit most, by the root mean square of their influence over the observed
+    /// tasks: positions and that number, largest first.
+    pub fn most_influential(&self, count: usize) -> Vec<(usize, f64)> {
+        let total = |n: usize| {
+            let cells = (0..self.influence.ncols()).map(|c| self.influence[(n, c)]).filter(|v| !v.is_nan());
+            let (sum, number) = cells.fold((0.0, 0.0), |(sum, number), v| (sum + v * v, number + 1.0));
+            (number > 0.0).then(|| (n, (sum / number).sqrt()))
+        };
+        let mut rows: Vec<(usize, f64)> = (0..self.influence.nrows()).filter_map(total).collect();
+        rows.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        rows.truncate(count);
+        rows
+    }
+}
+
+/// Correlations between tasks. Row weights count.
+pub fn task_correlation(model: &Model, data: &Dataset) -> Result<TaskCorrelation> {
+    let residual = diagnostics(model, data)?.residual;
+    let signal = model.predict_mean(data.inputs())?;
+    Ok(TaskCorrelation {
+        targets: correlations(data.targets(), data.weights()),
+        signal: correlations(signal.as_ref(), data.weights()),
+        residuals: correlations(residual.as_ref(), data.weights()),
+    })
+}
+
+/// Pearson's correlation of every two columns over the rows in which both are there.
+fn correlations(table: MatRef<'_, f64>, weights: Option<&[f64]>) -> Mat<f64> {
+    let tasks = table.ncols();
+    let mut out = Mat::zeros(tasks, tasks);
+    for a in 0..tasks {
+        for b in a..tasks {
+            let weight = |row: usize| weights.map_or(1.0, |w| w[row]);
+            let there = |row: &usize| !table[(*row, a)].is_nan() && !table[(*row, b)].is_nan() && weight(*row) > 0.0;
+            let rows: Vec<usize> = (0..table.nrows()).filter(there).collect();
+            let value = correlation(&rows, &weight, &|row| (table[(row, a)], table[(row, b)]));
+            (out[(a, b)], out[(b, a)]) = (value, value);
+        }
+    }
+    out
+}
+
+fn correlation(rows: &[usize], weight: &dyn Fn(usize) -> f64, pair: &dyn Fn(usize) -> (f64, f64)) -> f64 {
+    if rows.len() < 3 {
+        return f64::NAN;
+    }
+    let table = |pick: &dyn Fn((f64, f64)) -> f64| Mat::from_fn(rows.len(), 1, |i, _| pick(pair(rows[i])));
+    let weights: Vec<f64> = rows.iter().map(|&row| weight(row)).collect();
+    // The standardiser knows how to take huge numbers and offsets.
+    let scores = |column: Mat<f64>| {
+        let scale = crate::data::Standardiser::new(column.as_ref(), Some(&weights));
+        scale.apply(column.as_ref(), &[]).ok()
+    };
+    let (Some(x), Some(y)) = (scores(table(&|p| p.0)), scores(table(&|p| p.1))) else { return f64::NAN };
+    let (mut xy, mut xx, mut yy) = (0.0, 0.0, 0.0);
+    for (i, w) in weights.iter().enumerate() {
+        let (a, b) = (x[(i, 0)], y[(i, 0)]);
+        xy += w * a * b;
+        xx += w * a * a;
+        yy += w * b * b;
+    }
+    if xx > 0.0 && yy > 0.0 { (xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0) } else { f64::NAN }
+}

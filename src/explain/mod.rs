@@ -1,0 +1,182 @@
+//! What a fitted model learned, in closed form: every explanation here is a linear functional of the function (or, for
+//! relevance, a variance of such), computed without sampling for both forms of a model, per task and in the units of the
+//! targets (equations 31 to 38).
+//!
+//! An explanation looks at the function where training rows are: [`Explainer`] holds them as its background. Inputs are
+//! those of the table: the one-hot columns of a text and the column that marks gaps belong to one [`Input`].
+//!
+//! ```
+//! use rffblr::{Settings, data::Dataset, explain::Explainer, fit, linalg::Mat};
+//!
+//! # fn main() -> rffblr::Result<()> {
+//! let inputs = Mat::from_fn(40, 3, |n, d| ((n * (d + 2)) as f64 * 0.7).sin());
+//! let targets = Mat::from_fn(40, 1, |n, _| (2.0 * inputs[(n, 0)]).sin() + inputs[(n, 1)]);
+//! let data = Dataset::new(inputs, targets)?;
+//! let model = fit(&data, &Settings::DEFAULT)?;
+//!
+//! let explainer = Explainer::new(&model, data.inputs(), data.weights())?;
+//! let shapley = explainer.shapley(data.inputs().subrows(0, 1), 100)?;
+//! let sum: f64 = (0..3).map(|input| shapley.values[0][(0, input)]).sum();
+//! assert!((shapley.base[0] + sum - shapley.prediction[(0, 0)]).abs() < 1e-9);
+//! # Ok(())
+//! # }
+//! ```
+
+mod diagnostics;
+mod functional;
+mod game;
+mod mixture;
+mod partial;
+mod relevance;
+mod shapley;
+#[cfg(test)]
+mod tests;
+
+pub use diagnostics::{Calibration, Diagnostics, TaskCorrelation, diagnostics, task_correlation};
+pub use partial::{PartialDependence, Point, Value};
+pub use relevance::Relevance;
+pub use shapley::Shapley;
+
+use crate::data::{Encoding, check_inputs, expect_count};
+use crate::error::{Error, Result};
+use crate::linalg::{Mat, MatRef, select_rows};
+use crate::model::Model;
+
+/// One input as the user knows it, and the columns of the model that belong to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// Name in the table.
+    pub name: String,
+    /// Positions among [`Model::input_names`].
+    pub columns: Vec<usize>,
+    /// What the columns hold.
+    pub kind: Kind,
+}
+
+/// What the columns of an [`Input`] hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A number; `median` is what a missing one takes, if a second column marks those.
+    Number {
+        /// Median of the training rows, if there were gaps.
+        median: Option<f64>,
+    },
+    /// Whether a number is there: one column, 1 where it is missing.
+    Presence,
+    /// One column for each level; with `gaps` one more that marks missing cells.
+    Text {
+        /// The levels.
+        levels: Vec<String>,
+        /// Whether missing cells have a column.
+        gaps: bool,
+    },
+}
+
+/// Explains a model by how it behaves around its training rows.
+pub struct Explainer<'a> {
+    model: &'a Model,
+    inputs: Vec<Input>,
+    /// Background rows, original scale.
+    rows: Mat<f64>,
+    /// The same, standardised.
+    standardised: Mat<f64>,
+    /// Share of each row; they sum to one.
+    share: Vec<f64>,
+}
+
+impl<'a> Explainer<'a> {
+    /// For a model and the rows it is to be explained around, with their weights: usually
+    /// [`Dataset::inputs`](crate::data::Dataset::inputs) and its weights. A kernel machine stores its rows:
+    /// [`Model::stored_inputs`].
+    pub fn new(model: &'a Model, rows: MatRef<'_, f64>, weights: Option<&[f64]>) -> Result<Self> {
+        expect_count("the input table", "columns", rows.ncols(), model.input_names().len())?;
+        check_inputs(rows, model.input_names())?;
+        if let Some(weights) = weights {
+            expect_count("the row weights", "entries", weights.len(), rows.nrows())?;
+        }
+        let weight = |row: usize| weights.map_or(1.0, |w| w[row]);
+        // Halved, so that the sum of two huge weights is finite.
+        let largest = (0..rows.nrows()).map(weight).fold(0.0, f64::max);
+        let total: f64 = (0..rows.nrows()).map(|row| weight(row) / largest).sum();
+        if rows.nrows() == 0 || !(total > 0.0 && total.is_finite()) || (0..rows.nrows()).any(|row| weight(row) < 0.0) {
+            return Err(Error::Empty("rows with a positive weight to explain the model around"));
+        }
+        Ok(Explainer {
+            model,
+            inputs: inputs_of(model),
+            rows: rows.to_owned(),
+            standardised: model.standardised_inputs(rows)?,
+            share: (0..rows.nrows()).map(|row| weight(row) / largest / total).collect(),
+        })
+    }
+
+    /// The inputs that explanations speak of, in the order of every result.
+    pub fn inputs(&self) -> &[Input] {
+        &self.inputs
+    }
+
+    /// The background rows, on their original scale.
+    pub fn rows(&self) -> MatRef<'_, f64> {
+        self.rows.as_ref()
+    }
+
+    /// How fast the learned kernel changes along each input (the largest r of its columns; one is typical). A scale, not
+    /// a relevance: an input can vary fast and matter little, or enter by its direct link alone.
+    pub fn learned_scales(&self) -> Vec<f64> {
+        let scales = self.model.kernel().map_or(self.model.relevance(), |kernel| &kernel.relevance);
+        self.inputs.iter().map(|input| input.columns.iter().map(|&d| scales[d]).fold(0.0, f64::max)).collect()
+    }
+
+    /// At most `most` background rows, evenly spaced among those that have weight, with their shares.
+    fn background(&self, most: usize) -> Background {
+        let all: Vec<usize> = (0..self.share.len()).filter(|&row| self.share[row] > 0.0).collect();
+        let count = most.clamp(1, all.len());
+        let rows: Vec<usize> = (0..count).map(|i| all[(2 * i + 1) * all.len() / (2 * count)]).collect();
+        let total: f64 = rows.iter().map(|&row| self.share[row]).sum();
+        Background {
+            standardised: select_rows(self.standardised.as_ref(), &rows),
+            share: rows.iter().map(|&row| self.share[row] / total).collect(),
+            rows,
+        }
+    }
+
+    /// The input at a position, or an error that says how many there are.
+    fn input(&self, position: usize) -> Result<&Input> {
+        self.inputs.get(position).ok_or_else(|| Error::Setting {
+            name: "input",
+            problem: format!("there is no input {position}; they are numbered from 0 to {}", self.inputs.len() - 1),
+        })
+    }
+}
+
+/// The rows an explanation averages over.
+struct Background {
+    /// Positions among the rows of the explainer.
+    rows: Vec<usize>,
+    standardised: Mat<f64>,
+    /// They sum to one.
+    share: Vec<f64>,
+}
+
+/// Columns grouped back into the inputs of the table.
+fn inputs_of(model: &Model) -> Vec<Input> {
+    let Some(encoder) = model.encoder() else {
+        let number = |(column, name): (usize, &String)| Input {
+            name: name.clone(),
+            columns: vec![column],
+            kind: Kind::Number { median: None },
+        };
+        return model.input_names().iter().enumerate().map(number).collect();
+    };
+    let origins = encoder.origins();
+    let input = |(position, raw): (usize, &crate::data::RawInput)| Input {
+        name: raw.name.clone(),
+        columns: (0..origins.len()).filter(|&column| origins[column] == position).collect(),
+        kind: match &raw.encoding {
+            Encoding::Numeric { median, indicator } => Kind::Number { median: indicator.then_some(*median) },
+            Encoding::Presence => Kind::Presence,
+            Encoding::Categorical { levels, indicator } => Kind::Text { levels: levels.clone(), gaps: *indicator },
+        },
+    };
+    encoder.raw_inputs().iter().enumerate().map(input).collect()
+}

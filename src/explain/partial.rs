@@ -1,0 +1,268 @@
+//! Partial dependence: the mean prediction over the background when one or two inputs are set (equations 32 and 33).
+
+use super::functional::{Applied, apply, terms};
+use super::{Background, Explainer, Kind};
+use crate::error::Result;
+use crate::kernel::KernelMachine;
+use crate::linalg::{Mat, Threads, dot};
+use crate::model::{Function, Waves};
+use rayon::prelude::*;
+
+/// Most background rows a partial dependence averages over; more are thinned evenly.
+const MOST_ROWS: usize = 1000;
+
+/// What an input is set to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number, in the unit of the input.
+    Number(f64),
+    /// A level of a text.
+    Level(String),
+    /// A missing cell.
+    Missing,
+    /// A cell that is there, of an input of which the model knows no more than that.
+    Present,
+}
+
+/// A value of an input and what it is in the columns of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// What the input is set to.
+    pub value: Value,
+    /// The same in each of [`Input::columns`](super::Input::columns).
+    pub encoded: Vec<f64>,
+}
+
+/// Mean prediction at each point, with its posterior standard deviation: points×C each, in the units of the targets.
+/// With two inputs the points are all pairs, those of the second running fastest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartialDependence {
+    /// The inputs that are set, one or two.
+    pub inputs: Vec<usize>,
+    /// What each of them is set to.
+    pub points: Vec<Vec<Point>>,
+    /// Mean over the background of the predicted mean.
+    pub mean: Mat<f64>,
+    /// Standard deviation of that mean: how well the curve is known, noise and spread over rows aside.
+    pub std: Mat<f64>,
+    /// Background rows averaged over.
+    pub background: Vec<usize>,
+}
+
+impl Explainer<'_> {
+    /// Points to show an input at: all levels of a text; the distinct values of a number if they are at most `most`, else
+    /// `most` values evenly spaced from its 1st to its 99th percentile; a missing cell last if the model knows them.
+    pub fn points(&self, input: usize, most: usize) -> Result<Vec<Point>> {
+        let found = self.input(input)?;
+        let width = found.columns.len();
+        let marked = |at: usize| (0..width).map(|i| f64::from(u8::from(i == at))).collect::<Vec<f64>>();
+        let missing = |encoded: Vec<f64>| Point { value: Value::Missing, encoded };
+        Ok(match &found.kind {
+            Kind::Text { levels, gaps } => {
+                let level =
+                    |(at, level): (usize, &String)| Point { value: Value::Level(level.clone()), encoded: marked(at) };
+                let levels = levels.iter().enumerate().map(level);
+                levels.chain(gaps.then(|| missing(marked(width - 1)))).collect()
+            }
+            Kind::Presence => {
+                vec![Point { value: Value::Present, encoded: vec![0.0] }, missing(vec![1.0])]
+            }
+            Kind::Number { median } => {
+                let present = |row: &usize| median.is_none() || self.rows[(*row, found.columns[1])] == 0.0;
+                let rows = (0..self.rows.nrows()).filter(|row| self.share[*row] > 0.0).filter(present);
+                let values = spaced(rows.map(|row| self.rows[(row, found.columns[0])]).collect(), most.max(2));
+                let number = |value: f64| Point {
+                    value: Value::Number(value),
+                    encoded: std::iter::once(value).chain(median.map(|_| 0.0)).collect(),
+                };
+                values.into_iter().map(number).chain(median.map(|median| missing(vec![median, 1.0]))).collect()
+            }
+        })
+    }
+
+    /// Mean prediction over the background with an input set to each of the points.
+    pub fn partial_dependence(&self, input: usize, points: Vec<Point>) -> Result<PartialDependence> {
+        let columns = self.input(input)?.columns.clone();
+        let set = points.iter().map(|point| point.encoded.clone()).collect();
+        self.dependence(vec![input], vec![points], &columns, set)
+    }
+
+    /// The same with two inputs set to all pairs of points.
+    pub fn partial_dependence_of_two(
+        &self,
+        inputs: (usize, usize),
+        points: (Vec<Point>, Vec<Point>),
+    ) -> Result<PartialDependence> {
+        if inputs.0 == inputs.1 {
+            let problem = "a dependence on two inputs needs two different ones".into();
+            return Err(crate::Error::Setting { name: "input", problem });
+        }
+        let columns = [self.input(inputs.0)?.columns.as_slice(), &self.input(inputs.1)?.columns].concat();
+        let both =
+            |a: &Point| points.1.iter().map(|b| [a.encoded.as_slice(), &b.encoded].concat()).collect::<Vec<Vec<f64>>>();
+        let set = points.0.iter().flat_map(both).collect();
+        self.dependence(vec![inputs.0, inputs.1], vec![points.0, points.1], &columns, set)
+    }
+
+    fn dependence(
+        &self,
+        inputs: Vec<usize>,
+        points: Vec<Vec<Point>>,
+        columns: &[usize],
+        set: Vec<Vec<f64>>,
+    ) -> Result<PartialDependence> {
+        let background = self.background(MOST_ROWS);
+        let values = self.standardised_points(columns, &set)?;
+        let set = Set { columns, values: &values };
+        let (terms, prior) = match &self.model.function {
+            Function::Waves(waves) => {
+                (averaged_waves(waves, &set, &background, terms(self.model)), vec![0.0; values.nrows()])
+            }
+            Function::Kernel(machine) => {
+                (averaged_kernel(machine, &set, &background), averaged_prior(machine, &set, &background))
+            }
+        };
+        let Applied { mut mean, std } = apply(self.model, &terms, Some(&prior));
+        let shift = self.model.target_shift();
+        for (c, shift) in shift.iter().enumerate() {
+            mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v += shift);
+        }
+        let std = std.unwrap_or_else(|| Mat::zeros(mean.nrows(), mean.ncols()));
+        Ok(PartialDependence { inputs, points, mean, std, background: background.rows })
+    }
+
+    /// Encoded values of some columns, on the scale of the fit: points×columns.
+    fn standardised_points(&self, columns: &[usize], set: &[Vec<f64>]) -> Result<Mat<f64>> {
+        for values in set {
+            crate::data::expect_count("a point", "values", values.len(), columns.len())?;
+        }
+        let mut table = Mat::from_fn(set.len(), self.rows.ncols(), |_, d| self.rows[(0, d)]);
+        for (i, values) in set.iter().enumerate() {
+            columns.iter().zip(values).for_each(|(&d, value)| table[(i, d)] = *value);
+        }
+        let standardised = self.model.standardised_inputs(table.as_ref())?;
+        Ok(crate::linalg::select_columns(standardised.as_ref(), columns))
+    }
+}
+
+/// Some columns set to each row of a table of standardised values.
+struct Set<'a> {
+    columns: &'a [usize],
+    values: &'a Mat<f64>,
+}
+
+/// Distinct values, or so many evenly spaced between the 1st and the 99th percentile.
+fn spaced(mut values: Vec<f64>, most: usize) -> Vec<f64> {
+    values.sort_by(f64::total_cmp);
+    let (Some(last), mut distinct) = (values.len().checked_sub(1), values.clone()) else { return Vec::new() };
+    distinct.dedup();
+    if distinct.len() <= most {
+        return distinct;
+    }
+    let (low, high) = (values[last / 100], values[last - last / 100]);
+    // Written so that the difference of the ends need not be finite.
+    let at = |i: usize| i as f64 / (most - 1) as f64;
+    (0..most).map(|i| low * (1.0 - at(i)) + high * at(i)).collect()
+}
+
+/// Each term of a layer of cosines, averaged: cos(p + set + rest) = cos(p + set) cos(rest) − sin(p + set) sin(rest), and
+/// only the second factors know the row.
+fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: usize) -> Mat<f64> {
+    let basis = &waves.basis;
+    let frequency = |d: usize, m: usize| waves.scales.factor(d) * basis.directions[(d, m)];
+    let rest: Vec<usize> = (0..basis.inputs()).filter(|d| !set.columns.contains(d)).collect();
+    let average = |d: usize| dot(&background.share, background.standardised.col_as_slice(d));
+    let mut out = Mat::zeros(terms, set.values.nrows());
+    for m in 0..basis.cosines() {
+        let (mut cosine, mut sine) = (0.0, 0.0);
+        for (z, share) in background.share.iter().enumerate() {
+            let angle: f64 = rest.iter().map(|&d| frequency(d, m) * background.standardised[(z, d)]).sum();
+            cosine += share * angle.cos();
+            sine += share * angle.sin();
+        }
+        for v in 0..set.values.nrows() {
+            let own = set.columns.iter().enumerate().map(|(i, &d)| frequency(d, m) * set.values[(v, i)]);
+            let angle = basis.offsets[m] + own.sum::<f64>();
+            out[(m, v)] = basis.amplitude * (angle.cos() * cosine - angle.sin() * sine);
+        }
+    }
+    for (i, &link) in basis.links.iter().enumerate() {
+        let position = set.columns.iter().position(|&d| d == link);
+        for v in 0..set.values.nrows() {
+            let value = position.map_or_else(|| average(link), |p| set.values[(v, p)]);
+            out[(basis.cosines() + i, v)] = basis.link_factor() * value;
+        }
+    }
+    out.row_mut(terms - 1).fill(1.0);
+    out
+}
+
+/// κ from each training row to the set rows, averaged over the background.
+fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Mat<f64> {
+    let (kernel, centres) = (&machine.kernel, &machine.inputs);
+    let rest = kernel.without(set.columns).distances(&background.standardised, centres.as_ref(), Threads::current());
+    let linear: Vec<f64> = (0..centres.ncols())
+        .filter(|d| !set.columns.contains(d))
+        .map(|d| dot(&background.share, background.standardised.col_as_slice(d)))
+        .collect();
+    let others: Vec<usize> = (0..centres.ncols()).filter(|d| !set.columns.contains(d)).collect();
+    let points = set.values.nrows();
+    let one_centre = |n: usize| {
+        let average = |decay: &dyn Fn(&mut [f64])| {
+            let mut values = vec![0.0; background.share.len()];
+            decay(&mut values);
+            dot(&background.share, &values)
+        };
+        // These two are products of what is set and the rest.
+        let rbf = average(&|values| kernel.rbf.decay(values, rest.square.col_as_slice(n), 0.0));
+        let laplace_l1 = average(&|values| kernel.laplace_l1.decay(values, rest.absolute.col_as_slice(n), 0.0));
+        let straight: f64 = others.iter().zip(&linear).map(|(&d, mean)| mean * centres[(n, d)]).sum();
+        let at = |v: usize| {
+            let (mut square, mut weighted, mut absolute, mut product) = (0.0, 0.0, 0.0, straight);
+            for (i, &d) in set.columns.iter().enumerate() {
+                let (value, r) = (set.values[(v, i)], kernel.relevance[d]);
+                let delta = value - centres[(n, d)];
+                square += delta * delta;
+                weighted += r * delta * delta;
+                absolute += r * delta.abs();
+                product += value * centres[(n, d)];
+            }
+            let laplace = average(&|values| kernel.laplace.decay_root(values, rest.weighted.col_as_slice(n), weighted));
+            kernel.sum(
+                product / centres.ncols() as f64,
+                rbf * (-kernel.rbf.scale * square).exp(),
+                laplace,
+                laplace_l1 * (-kernel.laplace_l1.scale * absolute).exp(),
+            )
+        };
+        (0..points).map(at).collect::<Vec<f64>>()
+    };
+    let columns: Vec<Vec<f64>> = (0..centres.nrows()).into_par_iter().map(one_centre).collect();
+    Mat::from_fn(centres.nrows(), points, |n, v| columns[n][v])
+}
+
+/// Variance of a partial dependence before the data: κ between all pairs of background rows set to the same point, where
+/// what is set makes no difference but in the links.
+fn averaged_prior(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Vec<f64> {
+    let (kernel, rows) = (&machine.kernel, &background.standardised);
+    let rest = kernel.without(set.columns).distances(rows, rows.as_ref(), Threads::current());
+    let count = background.share.len();
+    let one_row = |z: usize| {
+        let mut values = vec![0.0; count];
+        let mut average = |decay: &dyn Fn(&mut [f64])| {
+            decay(&mut values);
+            dot(&background.share, &values)
+        };
+        let rbf = average(&|values| kernel.rbf.decay(values, rest.square.col_as_slice(z), 0.0));
+        let laplace = average(&|values| kernel.laplace.decay_root(values, rest.weighted.col_as_slice(z), 0.0));
+        let laplace_l1 = average(&|values| kernel.laplace_l1.decay(values, rest.absolute.col_as_slice(z), 0.0));
+        kernel.sum(0.0, rbf, laplace, laplace_l1)
+    };
+    let each: Vec<f64> = (0..count).into_par_iter().map(one_row).collect();
+    let others = (0..rows.ncols()).filter(|d| !set.columns.contains(d));
+    let straight: f64 = others.map(|d| dot(&background.share, rows.col_as_slice(d)).powi(2)).sum();
+    let unit = kernel.linear / rows.ncols() as f64;
+    let curved = dot(&background.share, &each) + unit * straight;
+    let own = |v: usize| (0..set.columns.len()).map(|i| set.values[(v, i)].powi(2)).sum::<f64>();
+    (0..set.values.nrows()).map(|v| curved + unit * own(v)).collect()
+}
