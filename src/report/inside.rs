@@ -139,8 +139,10 @@ fn profiles(model: &Model, sinusoids: &[Sinusoid]) -> Vec<Profile> {
     let waves = |d: usize, c: usize| {
         let total: f64 = sinusoids.iter().map(|s| s.weight[c].powi(2)).sum();
         let unit = model.input_scale()[d];
-        let value = |i: usize| sinusoids.iter().map(|s| s.weight[c].powi(2) * (s.frequency[d] * unit * at(i)).cos());
-        briefly((0..POINTS).map(|i| if total > 0.0 { value(i).sum::<f64>() / total } else { 0.0 }))
+        let value = |i: usize| -> f64 {
+            sinusoids.iter().map(|s| s.weight[c].powi(2) * (s.frequency[d] * unit * at(i)).cos()).sum()
+        };
+        briefly((0..POINTS).map(|i| if total > 0.0 { value(i) / total } else { 0.0 }))
     };
     let tasks = if sinusoids.is_empty() { 0 } else { model.target_names().len() };
     let profile = |d: usize| Profile {

@@ -6,6 +6,7 @@
 
 mod card;
 mod inside;
+mod learned;
 mod quality;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::normal;
 use crate::{Form, Model};
 use inside::Inside;
+use learned::{Learned, Together};
 use quality::Quality;
 use serde::Serialize;
 use serde_json::Value;
@@ -55,10 +57,15 @@ pub struct Report {
     row_data: bool,
     targets: Vec<String>,
     inputs: Vec<String>,
+    /// Columns the inputs become.
+    columns: Vec<String>,
     model: ModelFacts,
     verdict: Verdict,
     /// `None` without data.
     quality: Option<Quality>,
+    /// `None` without rows to look at the function around.
+    learned: Option<Learned>,
+    together: Option<Together>,
     inside: Inside,
     origin: Vec<(String, String)>,
     settings: Value,
@@ -106,9 +113,15 @@ impl Report {
             title: options.title.clone(),
             row_data: options.row_data,
             targets: model.target_names().to_vec(),
-            inputs: model.input_names().to_vec(),
+            inputs: match model.encoder() {
+                Some(encoder) => encoder.raw_inputs().iter().map(|input| input.name.clone()).collect(),
+                None => model.input_names().to_vec(),
+            },
+            columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
             verdict: Verdict::new(model, data, quality.as_ref()),
+            learned: Learned::new(model, data, options)?,
+            together: data.map(|data| Together::new(model, data)).transpose()?,
             inside: Inside::new(model),
             origin: options.origin.clone(),
             settings: serde_json::to_value(model.settings()).unwrap_or_default(),

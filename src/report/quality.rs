@@ -4,6 +4,7 @@ use super::{Options, brief, briefly};
 use crate::baselines::{Ridge, TrainingMean};
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::explain::{Diagnostics, diagnostics};
 use crate::linalg::{Mat, MatRef};
 use crate::metrics::{MetricsError, ReferenceMean, Scores, Spread};
 use crate::{Error, Model};
@@ -19,7 +20,11 @@ const CELLS: usize = 150_000;
 const BARS: usize = 24;
 /// Without row data: fewest rows that may be told of together, and the share of rows cut off at both ends of a range.
 const CROWD: usize = 5;
-const TAIL: f64 = 0.05;
+pub(super) const TAIL: f64 = 0.05;
+/// Bars of the histogram of the probability integral transform.
+const TRANSFORM_BARS: usize = 10;
+/// Rows listed as influential.
+const INFLUENTIAL: usize = 10;
 
 #[derive(Serialize)]
 pub(super) struct Quality {
@@ -28,6 +33,11 @@ pub(super) struct Quality {
     pub(super) tasks: Vec<TaskQuality>,
     /// The model first, then ridge regression and the mean.
     pub(super) methods: Vec<MethodQuality>,
+    /// Probabilities of intervals, and the share of values inside for each task.
+    levels: Vec<f64>,
+    inside: Vec<Vec<f64>>,
+    /// How many values of each task lie in each tenth of their predicted distribution.
+    transform: Vec<Vec<usize>>,
     strips: Vec<Strip>,
     rows: Option<Rows>,
 }
@@ -68,13 +78,22 @@ struct Rows {
     observed: Vec<Vec<f64>>,
     mean: Vec<Vec<f64>>,
     std: Vec<Vec<f64>>,
+    leverage: Vec<Vec<f64>>,
+    /// How far a fitted value moves when its row is left out, in predicted standard deviations.
+    influence: Vec<Vec<f64>>,
+    /// The rows that do so most over all tasks: number in the table and root mean square.
+    most_influential: Vec<(usize, f64)>,
     /// Empty if there are too many.
     inputs: Vec<Vec<f64>>,
 }
 
 impl Quality {
     pub(super) fn new(model: &Model, data: &Dataset, options: &Options) -> Result<Quality> {
-        let left_out = model.leave_one_out(data)?;
+        let found = diagnostics(model, data)?;
+        let left_out = &found.prediction;
+        let levels: Vec<f64> = (1..20).map(|i| f64::from(i) * 0.05).collect();
+        let calibration = found.calibration(&levels);
+        let inside = |c: usize| briefly(calibration.iter().map(|at| at.per_task[c]));
         let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
         let scores = scores(data, &left_out.mean, Some(spread))?;
         let each = &scores.per_task;
@@ -95,8 +114,11 @@ impl Quality {
             pooled_r2: brief(scores.pooled_r2),
             tasks: (0..data.targets().ncols()).map(task).collect(),
             methods: vec![method("this model", &scores), method("ridge regression", &ridge), method("the mean", &mean)],
+            inside: (0..data.targets().ncols()).map(inside).collect(),
+            levels: briefly(levels.iter().copied()),
+            transform: (0..data.targets().ncols()).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
             strips: (0..data.inputs().ncols()).map(strip).collect(),
-            rows: options.row_data.then(|| Rows::new(data, &left_out, options)),
+            rows: options.row_data.then(|| Rows::new(data, &found, options)),
         })
     }
 }
@@ -120,11 +142,26 @@ fn method(name: &'static str, scores: &Scores) -> MethodQuality {
     }
 }
 
+/// How many probabilities lie in each tenth.
+fn histogram(probabilities: &[f64]) -> Vec<usize> {
+    let mut counts = vec![0; TRANSFORM_BARS];
+    for p in probabilities.iter().filter(|p| !p.is_nan()) {
+        counts[((p * TRANSFORM_BARS as f64) as usize).min(TRANSFORM_BARS - 1)] += 1;
+    }
+    counts
+}
+
+/// The values below which these shares of all lie; zero if there are none.
+pub(super) fn quantile(mut values: Vec<f64>, shares: [f64; 2]) -> [f64; 2] {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1) as f64;
+    shares.map(|share| values.get((share * last).round() as usize).copied().unwrap_or(0.0))
+}
+
 impl Strip {
-    fn new(mut values: Vec<f64>, row_data: bool) -> Strip {
-        values.sort_by(f64::total_cmp);
-        let at = |share: f64| values[(share * (values.len() - 1) as f64).round() as usize];
-        let (low, high) = if row_data { (at(0.0), at(1.0)) } else { (at(TAIL), at(1.0 - TAIL)) };
+    fn new(values: Vec<f64>, row_data: bool) -> Strip {
+        let tail = if row_data { 0.0 } else { TAIL };
+        let [low, high] = quantile(values.clone(), [tail, 1.0 - tail]);
         let mut counts = vec![0; BARS];
         for value in values.iter().filter(|value| (low..=high).contains(*value)) {
             // Halves first: the range of finite numbers may not be finite.
@@ -140,7 +177,7 @@ impl Strip {
 }
 
 impl Rows {
-    fn new(data: &Dataset, left_out: &crate::Prediction, options: &Options) -> Rows {
+    fn new(data: &Dataset, found: &Diagnostics, options: &Options) -> Rows {
         let total = data.rows();
         let shown = total.min(ROWS);
         // Evenly through the table.
@@ -156,8 +193,15 @@ impl Rows {
             total,
             number: chosen.iter().map(number).collect(),
             observed: columns(data.targets()),
-            mean: columns(left_out.mean.as_ref()),
-            std: columns(left_out.std.as_ref()),
+            mean: columns(found.prediction.mean.as_ref()),
+            std: columns(found.prediction.std.as_ref()),
+            leverage: columns(found.leverage.as_ref()),
+            influence: columns(found.influence.as_ref()),
+            most_influential: found
+                .most_influential(INFLUENTIAL)
+                .iter()
+                .map(|(row, size)| (number(row), brief(*size)))
+                .collect(),
             inputs: if few { (0..data.inputs().ncols()).map(inputs).collect() } else { Vec::new() },
         }
     }
