@@ -140,6 +140,7 @@ impl Report {
         let facts = serde_json::to_string(self).map_err(wrong)?.replace('<', "\\u003c");
         let script = [
             include_str!("page/formula.js"),
+            include_str!("page/learned.js"),
             include_str!("page/figures.js"),
             include_str!("page/what_if.js"),
             include_str!("page/page.js"),

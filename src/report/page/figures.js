@@ -120,6 +120,60 @@ const FIGURES = [
     },
   },
   {
+    section: "quality", id: "calibration", title: "Calibration",
+    read: "Left: how many values lie in intervals of each probability; below the line intervals are too narrow. Right: where values lie in their predicted distribution; level bars are right.",
+    needs: needsData,
+    table: (facts, task) => facts.quality.levels.map((level, i) => ({ level, inside: facts.quality.inside[task][i], all_targets: insideAll(facts, i) })),
+    draw(facts, task, width) {
+      const points = this.table(facts, task);
+      const counts = facts.quality.transform[task];
+      const total = d3.sum(counts);
+      const bars = counts.map((count, i) => ({ from: i / counts.length, to: (i + 1) / counts.length, count }));
+      const level = total / counts.length;
+      // What chance alone does to a count, nineteen times of twenty.
+      const play = 1.96 * Math.sqrt(level * (1 - 1 / counts.length));
+      const half = width < 460 ? width : (width - 16) / 2;
+      return element("div", { className: "side" },
+        plot(half, {
+          height: 260, marginLeft: 40, grid: true, x: { label: "probability of the interval →", domain: [0, 1], ticks: 5 }, y: { label: "↑ share inside", domain: [0, 1], ticks: 5 },
+          marks: [
+            Plot.link([0], { x1: 0, y1: 0, x2: 1, y2: 1, stroke: "currentColor", strokeOpacity: 0.5 }),
+            Plot.lineY(points, { x: "level", y: "inside", stroke: "var(--one)", strokeWidth: 2 }),
+            Plot.dot(points, { x: "level", y: "inside", fill: "var(--one)", r: 3, tip: true, title: (d) => `intervals of ${Math.round(100 * d.level)} %\nhold ${Math.round(100 * d.inside)} %` }),
+          ],
+        }),
+        plot(half, {
+          height: 260, marginLeft: 40, x: { label: "predicted probability of less →", domain: [0, 1], ticks: 5 }, y: { label: "↑ values", grid: true },
+          marks: [
+            Plot.rect([0], { x1: 0, x2: 1, y1: Math.max(level - play, 0), y2: level + play, fill: "var(--grey)", fillOpacity: 0.25 }),
+            Plot.rectY(bars, { x1: "from", x2: "to", y: "count", fill: "var(--one)", fillOpacity: 0.8, inset: 1 }),
+            Plot.ruleY([level], { stroke: "currentColor", strokeOpacity: 0.6 }),
+            Plot.ruleY([0]),
+          ],
+        }));
+    },
+  },
+  {
+    section: "quality", id: "influence", title: "Influential rows", wide: true,
+    read: "Rows by how much they weigh in their own fit (leverage) and how far that fit moves without them (in predicted standard deviations). Look at rows far up: they may be wrong, or the only ones of their kind.",
+    needs: needsRows,
+    table: influenceOf,
+    draw(facts, task, width) {
+      const cells = influenceOf(facts, task);
+      const far = [...cells].sort((a, b) => Math.abs(b.influence) - Math.abs(a.influence)).slice(0, 6);
+      const most = facts.quality.rows.most_influential;
+      return element("div", {}, plot(width, {
+        height: 240, grid: true, x: { label: "leverage →", domain: [0, Math.max(0.05, d3.max(cells, (d) => d.leverage))] }, y: { label: "↑ influence" },
+        marks: [
+          Plot.ruleY([0]),
+          Plot.dot(cells, { x: "leverage", y: "influence", fill: "var(--one)", r: 2.6, fillOpacity: 0.75, tip: true, title: (d) => `row ${d.row}\nleverage ${short(d.leverage)}\ninfluence ${short(d.influence)}` }),
+          Plot.text(far, { x: "leverage", y: "influence", text: (d) => `row ${d.row}`, dx: 6, textAnchor: "start", fill: "currentColor" }),
+        ],
+      }), element("p", { className: "note", textContent: `Over all targets: ${most.map(([row, size]) => `row ${row} (${short(size)})`).join(", ")}.` }));
+    },
+  },
+  ...LEARNED_FIGURES,
+  {
     section: "inside", id: "trace", title: "How the fit went", wide: true,
     read: "The bound rises until nothing is gained; a mark is a step at which features were pruned (orange) or the bandwidth moved by more than a tenth (blue).",
     table: (facts) => traceOf(facts),
@@ -210,6 +264,16 @@ const FIGURES = [
     },
   },
 ];
+
+function insideAll(facts, i) {
+  const cells = facts.quality.tasks.map((t) => t.observed);
+  return d3.sum(cells, (n, c) => n * facts.quality.inside[c][i]) / d3.sum(cells);
+}
+
+function influenceOf(facts, task) {
+  const { number, leverage, influence } = facts.quality.rows;
+  return number.map((row, i) => ({ row, leverage: leverage[task][i], influence: influence[task][i] })).filter((d) => d.influence !== null);
+}
 
 function moreThan(all, shown) {
   return all.length > shown.length
