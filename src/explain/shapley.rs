@@ -1,8 +1,17 @@
 //! Shapley values of predictions (equations 34 to 36).
 
-use super::Explainer;
+use super::functional::{apply, terms};
+use super::game::{Angles, LANES, Lane, Rules, Scratch, TOLERANCE, products, waves};
+use super::mixture::exponentials_of_root;
+use super::{Background, Explainer};
 use crate::error::Result;
-use crate::linalg::{Mat, MatRef};
+use crate::kernel::{KernelMachine, exponentials};
+use crate::linalg::{Mat, MatRef, dot};
+use crate::model::{Function, Waves};
+use rayon::prelude::*;
+
+/// Numbers in the table of terms by functionals that is worked on at once.
+const TABLE: usize = 6_000_000;
 
 /// What each input adds to a prediction, compared with the mean prediction over the background: averaged over all orders
 /// in which inputs can be changed from those of a background row to those of the explained one.
@@ -26,19 +35,248 @@ impl Explainer<'_> {
     /// Shapley values of each row of inputs (on their original scale), against at most `background` rows, evenly spaced
     /// among those of the explainer.
     pub fn shapley(&self, inputs: MatRef<'_, f64>, background: usize) -> Result<Shapley> {
-        let _ = (inputs, background);
-        todo!()
+        self.shapley_values(inputs, background, false)
     }
 
     /// The same with posterior standard deviations. For a kernel machine they cost the square of the background.
     pub fn shapley_with_std(&self, inputs: MatRef<'_, f64>, background: usize) -> Result<Shapley> {
-        let _ = (inputs, background);
-        todo!()
+        self.shapley_values(inputs, background, true)
     }
 
-    /// The largest background for which the Shapley values of so many rows take a few seconds on two cores.
-    pub fn affordable_background(&self, rows: usize) -> usize {
-        let _ = rows;
-        todo!()
+    fn shapley_values(&self, inputs: MatRef<'_, f64>, background: usize, uncertain: bool) -> Result<Shapley> {
+        let prediction = self.model.predict_mean(inputs)?;
+        let rows = self.model.standardised_inputs(inputs)?;
+        let background = self.background(background);
+        let (count, players, tasks) = (rows.nrows(), self.inputs.len(), prediction.ncols());
+        let empty = || vec![Mat::zeros(count, players); tasks];
+        let (mut values, mut std) = (empty(), uncertain.then(empty));
+        let block = (TABLE / (players * terms(self.model)).max(1)).clamp(1, 64);
+        for start in (0..count).step_by(block) {
+            let part = rows.as_ref().subrows(start, block.min(count - start)).to_owned();
+            let applied = apply(self.model, &self.games(&part, &background), None);
+            for i in 0..part.nrows() {
+                for p in 0..players {
+                    for (c, values) in values.iter_mut().enumerate() {
+                        values[(start + i, p)] = applied.mean[(i * players + p, c)];
+                    }
+                }
+            }
+        }
+        let _ = &mut std;
+        Ok(Shapley { base: self.base(&background)?, prediction, values, std, background: background.rows })
     }
+
+    /// Mean prediction over the background.
+    fn base(&self, background: &Background) -> Result<Vec<f64>> {
+        let rows = crate::linalg::select_rows(self.rows.as_ref(), &background.rows);
+        let mean = self.model.predict_mean(rows.as_ref())?;
+        // Relative to the first: the mean of huge numbers must not overflow on the way.
+        let task = |c: usize| {
+            let first = mean[(0, c)];
+            let column = mean.col_as_slice(c).iter().zip(&background.share);
+            first + column.map(|(v, share)| share * (v - first)).sum::<f64>()
+        };
+        Ok((0..mean.ncols()).map(task).collect())
+    }
+
+    /// Shapley values of every term of the function: terms × (rows·players), players running fastest.
+    fn games(&self, rows: &Mat<f64>, background: &Background) -> Mat<f64> {
+        let players: Vec<&[usize]> = self.inputs.iter().map(|input| input.columns.as_slice()).collect();
+        let table = Table { rows, background, players };
+        match &self.model.function {
+            Function::Waves(waves) => table.of_waves(waves, terms(self.model)),
+            Function::Kernel(machine) => table.of_kernel(machine),
+        }
+    }
+}
+
+/// Rows to explain, background and columns of each player.
+struct Table<'a> {
+    rows: &'a Mat<f64>,
+    background: &'a Background,
+    players: Vec<&'a [usize]>,
+}
+
+impl Table<'_> {
+    /// Shapley value of Σ_d slope_d x_d: what each player's own columns differ from their mean.
+    fn straight(&self, row: usize, player: usize, slope: impl Fn(usize) -> f64) -> f64 {
+        let mean = |d: usize| dot(&self.background.share, self.background.standardised.col_as_slice(d));
+        self.players[player].iter().map(|&d| slope(d) * (self.rows[(row, d)] - mean(d))).sum()
+    }
+
+    /// Puts what each chunk of terms gave in its place.
+    fn gather(&self, terms: usize, first: usize, chunks: Vec<Vec<Lane>>) -> Mat<f64> {
+        let mut out = Mat::zeros(terms, self.rows.nrows() * self.players.len());
+        for functional in 0..out.ncols() {
+            for (chunk, lanes) in chunks.iter().enumerate() {
+                for (l, value) in lanes[functional].iter().enumerate() {
+                    let term = chunk * LANES + l;
+                    if term < first {
+                        out[(term, functional)] = *value;
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn of_waves(&self, function: &Waves, terms: usize) -> Mat<f64> {
+        let cosines = function.basis.cosines();
+        let chunks: Vec<Vec<Lane>> = (0..cosines.div_ceil(LANES))
+            .into_par_iter()
+            .map(|chunk| self.chunk_of_waves(function, chunk * LANES))
+            .collect();
+        let mut out = self.gather(terms, cosines, chunks);
+        let factor = function.basis.link_factor();
+        for row in 0..self.rows.nrows() {
+            for player in 0..self.players.len() {
+                for (i, &link) in function.basis.links.iter().enumerate() {
+                    let slope = |d: usize| if d == link { factor } else { 0.0 };
+                    out[(cosines + i, row * self.players.len() + player)] = self.straight(row, player, slope);
+                }
+            }
+        }
+        out
+    }
+
+    /// Games of eight cosines.
+    fn chunk_of_waves(&self, function: &Waves, first: usize) -> Vec<Lane> {
+        let (basis, players) = (&function.basis, self.players.len());
+        let last = basis.cosines();
+        let half_angle = |table: &Mat<f64>, row: usize, player: usize| -> Lane {
+            std::array::from_fn(|l| {
+                let angle = |d: usize| function.scales.factor(d) * basis.directions[(d, first + l)] * table[(row, d)];
+                if first + l < last { 0.5 * self.players[player].iter().map(|&d| angle(d)).sum::<f64>() } else { 0.0 }
+            })
+        };
+        let halves = |table: &Mat<f64>| -> Vec<Lane> {
+            (0..table.nrows() * players).map(|i| half_angle(table, i / players, i % players)).collect()
+        };
+        let (x, z) = (halves(self.rows), halves(&self.background.standardised));
+        let total = |halves: &[Lane]| -> Vec<Lane> {
+            let sum = |row: &[Lane]| std::array::from_fn(|l| row.iter().map(|lane| lane[l]).sum::<f64>());
+            halves.chunks(players).map(sum).collect()
+        };
+        let (x_total, z_total) = (total(&x), total(&z));
+        let both = |halves: &[Lane]| -> (Vec<Lane>, Vec<Lane>) {
+            halves.iter().map(|lane| (lane.map(f64::cos), lane.map(f64::sin))).unzip()
+        };
+        let ((x_cosine, x_sine), (z_cosine, z_sine)) = (both(&x), both(&z));
+        let rules = Rules::new(players, 2);
+        let mut scratch = Scratch::new(players);
+        let mut out = vec![[0.0; LANES]; x.len()];
+        for (b, share) in self.background.share.iter().enumerate() {
+            let place = b * players..(b + 1) * players;
+            let from = Angles { cosine: &z_cosine[place.clone()], sine: &z_sine[place] };
+            for row in 0..self.rows.nrows() {
+                let place = row * players..(row + 1) * players;
+                let size: Lane = std::array::from_fn(|l| {
+                    let offset = if first + l < last { basis.offsets[first + l] } else { 0.0 };
+                    -share * basis.amplitude * (offset + x_total[row][l] + z_total[b][l]).sin()
+                });
+                let to = Angles { cosine: &x_cosine[place.clone()], sine: &x_sine[place.clone()] };
+                waves(&to, &from, &size, &rules, &mut scratch, &mut out[place]);
+            }
+        }
+        out
+    }
+
+    fn of_kernel(&self, machine: &KernelMachine) -> Mat<f64> {
+        let (kernel, centres) = (&machine.kernel, &machine.inputs);
+        let mixture = exponentials_of_root(1.0);
+        let chunks: Vec<Vec<Lane>> = (0..centres.nrows().div_ceil(LANES))
+            .into_par_iter()
+            .map(|chunk| self.chunk_of_kernel(machine, chunk * LANES, &mixture))
+            .collect();
+        let mut out = self.gather(centres.nrows(), centres.nrows(), chunks);
+        let unit = kernel.linear / centres.ncols() as f64;
+        for row in 0..self.rows.nrows() {
+            for player in 0..self.players.len() {
+                let column = out.col_as_slice_mut(row * self.players.len() + player);
+                for (n, cell) in column.iter_mut().enumerate() {
+                    *cell += self.straight(row, player, |d| unit * centres[(n, d)]);
+                }
+            }
+        }
+        out
+    }
+
+    /// Games of the kernels at eight training rows.
+    fn chunk_of_kernel(&self, machine: &KernelMachine, first: usize, mixture: &[(f64, f64)]) -> Vec<Lane> {
+        let kernel = &machine.kernel;
+        let mut out = vec![[0.0; LANES]; self.rows.nrows() * self.players.len()];
+        let one = |scale: f64, variance: f64| vec![(scale, variance)];
+        let rough =
+            mixture.iter().map(|(s, weight)| (kernel.laplace.scale.powi(2) * s, kernel.laplace.variance * weight));
+        let r = &kernel.relevance;
+        self.play(machine, first, &|_, delta| delta * delta, &one(kernel.rbf.scale, kernel.rbf.variance), &mut out);
+        self.play(machine, first, &|d, delta| r[d] * delta * delta, &rough.collect::<Vec<_>>(), &mut out);
+        let absolute = one(kernel.laplace_l1.scale, kernel.laplace_l1.variance);
+        self.play(machine, first, &|d, delta| r[d] * delta.abs(), &absolute, &mut out);
+        out
+    }
+
+    /// Adds the games of Σ weight exp(−s Σ_d distance(d, Δ_d)), over the pairs (s, weight) given.
+    fn play(
+        &self,
+        machine: &KernelMachine,
+        first: usize,
+        distance: &dyn Fn(usize, f64) -> f64,
+        mixture: &[(f64, f64)],
+        out: &mut [Lane],
+    ) {
+        let players = self.players.len();
+        let last = machine.inputs.nrows() - 1;
+        let lanes = |table: &Mat<f64>| -> Vec<Lane> {
+            let one = |row: usize, player: usize| -> Lane {
+                std::array::from_fn(|l| {
+                    let centre = (first + l).min(last);
+                    let along = |&d: &usize| distance(d, table[(row, d)] - machine.inputs[(centre, d)]);
+                    self.players[player].iter().map(along).sum()
+                })
+            };
+            (0..table.nrows() * players).map(|i| one(i / players, i % players)).collect()
+        };
+        let (x, z) = (lanes(self.rows), lanes(&self.background.standardised));
+        let rows = self.rows.nrows();
+        // The smallest distance of any coalition: what it makes negligible is left out.
+        let lowest = |row: usize, b: usize| {
+            let mut sum = [0.0; LANES];
+            for (x, z) in x[row * players..(row + 1) * players].iter().zip(&z[b * players..(b + 1) * players]) {
+                (0..LANES).for_each(|l| sum[l] += x[l].min(z[l]));
+            }
+            sum.into_iter().fold(f64::INFINITY, f64::min)
+        };
+        let count = self.background.share.len();
+        let lowest: Vec<f64> = (0..rows * count).map(|i| lowest(i / count, i % count)).collect();
+        let rules = Rules::new(players, 1);
+        let mut scratch = Scratch::new(players);
+        let mut from = vec![[0.0; LANES]; players];
+        let mut to = vec![[0.0; LANES]; x.len()];
+        for &(s, weight) in mixture {
+            let counts = |row: usize, b: usize| weight * (-s * lowest[row * count + b]).exp() > TOLERANCE;
+            for row in (0..rows).filter(|&row| (0..count).any(|b| counts(row, b))) {
+                let place = row * players..(row + 1) * players;
+                decay(&x[place.clone()], s, &mut to[place]);
+            }
+            for (b, share) in self.background.share.iter().enumerate() {
+                if !(0..rows).any(|row| counts(row, b)) {
+                    continue;
+                }
+                decay(&z[b * players..(b + 1) * players], s, &mut from);
+                for row in (0..rows).filter(|&row| counts(row, b)) {
+                    let place = row * players..(row + 1) * players;
+                    products(&to[place.clone()], &from, weight * share, &rules, &mut scratch, &mut out[place]);
+                }
+            }
+        }
+    }
+}
+
+/// exp(−s distance).
+fn decay(distance: &[Lane], s: f64, out: &mut [Lane]) {
+    for (out, distance) in out.iter_mut().zip(distance) {
+        *out = distance.map(|d| -s * d);
+    }
+    exponentials(out.as_flattened_mut());
 }

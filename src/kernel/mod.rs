@@ -13,9 +13,11 @@ mod pairs;
 pub(crate) use ascent::climb;
 pub(crate) use learn::{Learned, learn};
 pub(crate) use machine::KernelMachine;
+pub(crate) use pairs::exponentials;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use pairs::{Level, level};
 
 use crate::linalg::{Into, Mat, MatRef, Threads, multiply, outer};
-pub(crate) use pairs::exponentials;
 use serde::{Deserialize, Serialize};
 
 /// One family of cosines: the variance v of its share of the function and the scale γ of its spectrum.

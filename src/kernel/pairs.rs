@@ -162,14 +162,14 @@ pub(crate) fn exponentials(x: &mut [f64]) {
 }
 
 #[cfg(target_arch = "x86_64")]
-enum Level {
+pub(crate) enum Level {
     Avx512,
     Avx2,
     Plain,
 }
 
 #[cfg(target_arch = "x86_64")]
-fn level() -> Level {
+pub(crate) fn level() -> Level {
     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
         Level::Avx512
     } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
