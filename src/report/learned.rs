@@ -6,7 +6,7 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::explain::{Explainer, Kind, Point, Relevance, TaskCorrelation, Value, task_correlation};
 use crate::Model;
-use crate::linalg::Mat;
+use crate::linalg::{Mat, select_rows};
 use serde::Serialize;
 
 /// Inputs whose partial dependence is drawn for each task.
@@ -14,6 +14,9 @@ const CURVES: usize = 12;
 /// Points of a curve, and of each side of the surface of two inputs.
 const POINTS: usize = 33;
 const SIDE: usize = 15;
+/// Inputs named in the explanation of a row, and most numbers all such explanations may take.
+const PARTS: usize = 10;
+const NUMBERS: usize = 120_000;
 
 #[derive(Serialize)]
 pub(super) struct Learned {
@@ -177,6 +180,57 @@ impl Axis {
             }
         }
         Axis { numbers, labels }
+    }
+}
+
+/// Predictions of single rows taken apart: Shapley values.
+#[derive(Serialize)]
+pub(super) struct Local {
+    /// Positions among the rows shown.
+    rows: Vec<usize>,
+    /// Mean prediction for each task.
+    base: Vec<f64>,
+    /// For each task and row, the inputs of largest share: position, share and its standard deviation.
+    parts: Vec<Vec<Vec<(usize, f64, Option<f64>)>>>,
+    /// How many inputs are not among them, and their shares together.
+    others: usize,
+    rest: Vec<Vec<f64>>,
+    background: usize,
+}
+
+impl Local {
+    /// `shown` are the rows of the data that the report shows.
+    pub(super) fn new(model: &Model, data: &Dataset, shown: &[usize]) -> Result<Local> {
+        let explainer = Explainer::new(model, data.inputs(), data.weights())?;
+        let (tasks, inputs) = (model.target_names().len(), explainer.inputs().len());
+        let most = (NUMBERS / (3 * PARTS * tasks)).clamp(1, shown.len());
+        let rows: Vec<usize> = (0..most).map(|i| i * shown.len() / most).collect();
+        let chosen: Vec<usize> = rows.iter().map(|&at| shown[at]).collect();
+        let background = explainer.affordable_background(most);
+        let found = explainer.shapley(select_rows(data.inputs(), &chosen).as_ref(), background)?;
+        let part = |c: usize, row: usize| -> Vec<(usize, f64, Option<f64>)> {
+            let values: Vec<f64> = (0..inputs).map(|i| found.values[c][(row, i)]).collect();
+            let size: Vec<f64> = values.iter().map(|value| value.abs()).collect();
+            let std = |i: usize| found.std.as_ref().map(|std| super::brief(std[c][(row, i)]));
+            falling(&size).into_iter().take(PARTS).map(|i| (i, super::brief(values[i]), std(i))).collect()
+        };
+        let parts: Vec<Vec<_>> = (0..tasks).map(|c| (0..most).map(|row| part(c, row)).collect()).collect();
+        // What is left to the prediction, so that the shares shown add up to it.
+        let rest = |c: usize| {
+            let left = |row: usize| {
+                let shown: f64 = parts[c][row].iter().map(|part| part.1).sum();
+                found.prediction[(row, c)] - found.base[c] - shown
+            };
+            briefly((0..most).map(left))
+        };
+        Ok(Local {
+            base: briefly(found.base.iter().copied()),
+            others: inputs.saturating_sub(PARTS),
+            rest: (0..tasks).map(rest).collect(),
+            background: found.background.len(),
+            parts,
+            rows,
+        })
     }
 }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::normal;
 use crate::{Form, Model};
 use inside::Inside;
-use learned::{Learned, Together};
+use learned::{Learned, Local, Together};
 use quality::Quality;
 use serde::Serialize;
 use serde_json::Value;
@@ -65,6 +65,8 @@ pub struct Report {
     quality: Option<Quality>,
     /// `None` without rows to look at the function around.
     learned: Option<Learned>,
+    /// `None` without data or where single rows may not be shown.
+    local: Option<Local>,
     together: Option<Together>,
     inside: Inside,
     origin: Vec<(String, String)>,
@@ -121,6 +123,10 @@ impl Report {
             model: ModelFacts::new(model),
             verdict: Verdict::new(model, data, quality.as_ref()),
             learned: Learned::new(model, data, options)?,
+            local: data
+                .filter(|_| options.row_data)
+                .map(|data| Local::new(model, data, &quality::shown_rows(data)))
+                .transpose()?,
             together: data.map(|data| Together::new(model, data)).transpose()?,
             inside: Inside::new(model),
             origin: options.origin.clone(),

@@ -176,12 +176,17 @@ impl Strip {
     }
 }
 
+/// Rows that are shown one by one, evenly through the table.
+pub(super) fn shown_rows(data: &Dataset) -> Vec<usize> {
+    let shown = data.rows().min(ROWS);
+    (0..shown).map(|i| i * data.rows() / shown).collect()
+}
+
 impl Rows {
     fn new(data: &Dataset, found: &Diagnostics, options: &Options) -> Rows {
         let total = data.rows();
-        let shown = total.min(ROWS);
-        // Evenly through the table.
-        let chosen: Vec<usize> = (0..shown).map(|i| i * total / shown).collect();
+        let chosen = shown_rows(data);
+        let shown = chosen.len();
         let columns = |table: MatRef<'_, f64>| -> Vec<Vec<f64>> {
             (0..table.ncols()).map(|c| briefly(chosen.iter().map(|&row| table[(row, c)]))).collect()
         };
