@@ -8,6 +8,7 @@ mod evaluate;
 mod fit;
 mod inspect;
 mod predict;
+mod report;
 mod safety;
 mod selection;
 #[allow(dead_code, reason = "the tests of the library use more of it")]

@@ -57,17 +57,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let model = Model::load(&arguments.model)?;
     let training = arguments.data.as_deref().map(|data| Training::read(&model, data, arguments.delimiter)).transpose()?;
-    let mut origin = vec![
-        ("command".into(), command_line()),
-        ("program".into(), format!("rffblr {VERSION}")),
-        ("model file".into(), arguments.model.display().to_string()),
-        ("SHA-256 of the model file".into(), sha256(&arguments.model)?),
-    ];
-    if let Some(training) = &training {
-        origin.push(("training table".into(), training.path.display().to_string()));
-        origin.push(("SHA-256 of the training table".into(), sha256(&training.path)?));
-    }
-    let report = write(&model, training.as_ref(), origin, arguments)?;
+    let origin = origin(&arguments.model, training.as_ref().map(|training| training.path.as_path()))?;
+    let report = compute(&model, training.as_ref(), origin, arguments)?;
     if to_stdout {
         output::print(&report.html()?)?;
     } else {
@@ -84,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn write(
+fn compute(
     model: &Model,
     training: Option<&Training>,
     origin: Vec<(String, String)>,
@@ -99,6 +90,21 @@ fn write(
         origin,
     };
     Ok(Report::new(model, training.map(|t| &t.data), &options)?)
+}
+
+/// Where a report comes from, as far as the command knows.
+pub fn origin(model: &Path, table: Option<&Path>) -> Result<Vec<(String, String)>> {
+    let mut origin = vec![
+        ("command".into(), command_line()),
+        ("program".into(), format!("rffblr {VERSION}")),
+        ("model file".into(), model.display().to_string()),
+        ("SHA-256 of the model file".into(), sha256(model)?),
+    ];
+    if let Some(table) = table {
+        origin.push(("training table".into(), table.display().to_string()));
+        origin.push(("SHA-256 of the training table".into(), sha256(table)?));
+    }
+    Ok(origin)
 }
 
 /// Writes the page.

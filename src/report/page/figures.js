@@ -18,6 +18,7 @@ function plot(width, options) {
   return Plot.plot({
     width,
     marginLeft: 58,
+    marginBottom: 42,
     ...options,
     style: { fontSize: "12px", background: "transparent", overflow: "visible", ...options.style },
   });
@@ -155,7 +156,7 @@ const FIGURES = [
   },
   {
     section: "quality", id: "influence", title: "Influential rows", wide: true,
-    read: "Rows by how much they weigh in their own fit (leverage) and how far that fit moves without them (in predicted standard deviations). Look at rows far up: they may be wrong, or the only ones of their kind.",
+    read: "How far the fit at each row moves when the row is left out, in predicted standard deviations. Look at the longest sticks: such rows may be wrong, or the only ones of their kind.",
     needs: needsRows,
     table: influenceOf,
     draw(facts, task, width) {
@@ -163,11 +164,12 @@ const FIGURES = [
       const far = [...cells].sort((a, b) => Math.abs(b.influence) - Math.abs(a.influence)).slice(0, 6);
       const most = facts.quality.rows.most_influential;
       return element("div", {}, plot(width, {
-        height: 240, grid: true, x: { label: "leverage →", domain: [0, Math.max(0.05, d3.max(cells, (d) => d.leverage))] }, y: { label: "↑ influence" },
+        height: 240, grid: true, marginRight: 50, x: { label: "row →", tickFormat: "d" }, y: { label: "↑ influence", nice: true },
         marks: [
           Plot.ruleY([0]),
-          Plot.dot(cells, { x: "leverage", y: "influence", fill: "var(--one)", r: 2.6, fillOpacity: 0.75, tip: true, title: (d) => `row ${d.row}\nleverage ${short(d.leverage)}\ninfluence ${short(d.influence)}` }),
-          Plot.text(far, { x: "leverage", y: "influence", text: (d) => `row ${d.row}`, dx: 6, textAnchor: "start", fill: "currentColor" }),
+          Plot.ruleX(cells, { x: "row", y: "influence", stroke: "var(--one)", strokeOpacity: 0.5 }),
+          Plot.dot(cells, { x: "row", y: "influence", fill: "var(--one)", r: 2.4, tip: true, title: (d) => `row ${d.row}\nleverage ${short(d.leverage)}\ninfluence ${short(d.influence)}` }),
+          Plot.text(far, { x: "row", y: "influence", text: (d) => `row ${d.row}`, dx: 6, textAnchor: "start", fill: "currentColor" }),
         ],
       }), element("p", { className: "note", textContent: `Over all targets: ${most.map(([row, size]) => `row ${row} (${short(size)})`).join(", ")}.` }));
     },
@@ -183,7 +185,7 @@ const FIGURES = [
         const column = Math.max(220, (width - 32) / Math.max(1, Math.min(3, Math.floor(width / 240))));
         const moved = steps.filter((d) => (key === "active" ? d.pruned : key === "bandwidth" && d.moved));
         return element("div", {}, element("h4", { textContent: name }), plot(column, {
-          height: 190, grid: true, x: { label: "step →", ticks: 4 }, y: { label: null, ...extra },
+          height: 190, grid: true, x: { label: "step →", ticks: 4, tickFormat: "d" }, y: { label: null, ...extra },
           marks: [
             Plot.lineY(steps, { x: "step", y: key, stroke: "var(--one)", strokeWidth: 1.8 }),
             Plot.tickX(moved.length ? moved : [], { x: "step", stroke: key === "active" ? "var(--two)" : "var(--one)", strokeOpacity: 0.35 }),
@@ -207,12 +209,14 @@ const FIGURES = [
     read: "How alike the function is at two points, by how far they lie apart along one input: a curve that drops fast lets the function change fast there.",
     table: (facts, task) => kernelOf(facts, task),
     draw(facts, task, width) {
+      const all = kernelOf(facts, task);
+      const low = d3.min(all, (d) => d.alike);
       const panels = facts.inside.kernel.map((profile) => {
-        const lines = kernelOf(facts, task).filter((d) => d.input === facts.columns[profile.input]);
-        return element("div", {}, element("h4", { textContent: facts.columns[profile.input] }), plot(240, {
-          height: 150, marginLeft: 36, grid: true, x: { label: "distance →", ticks: 4 }, y: { label: null, domain: [Math.min(0, d3.min(lines, (d) => d.alike)), 1], ticks: 3 },
+        const lines = all.filter((d) => d.input === facts.columns[profile.input]);
+        return element("div", {}, element("h4", { textContent: facts.columns[profile.input] }), plot(smallWidth(width), {
+          height: 150, marginLeft: 36, grid: true, x: { label: "distance →", ticks: 3 }, y: { label: null, domain: [low, 1], nice: true, ticks: 3 },
           color: { domain: ["kernel", "sinusoids"], range: ["var(--one)", "var(--two)"] },
-          marks: [Plot.ruleY([0]), Plot.lineY(lines, { x: "distance", y: "alike", stroke: "view", strokeWidth: 1.8, tip: true })],
+          marks: [Plot.lineY(lines, { x: "distance", y: "alike", stroke: "view", strokeWidth: 1.8, tip: true })],
         }));
       });
       const grid = element("div", { className: "several" }, ...panels);
@@ -273,6 +277,11 @@ function insideAll(facts, i) {
 function influenceOf(facts, task) {
   const { number, leverage, influence } = facts.quality.rows;
   return number.map((row, i) => ({ row, leverage: leverage[task][i], influence: influence[task][i] })).filter((d) => d.influence !== null);
+}
+
+/** Width of one of several small plots side by side; the style sheet has the same columns. */
+function smallWidth(width) {
+  return width < 700 ? Math.floor((width - 16) / 2) : Math.floor(width / Math.floor(width / 256)) - 16;
 }
 
 function moreThan(all, shown) {

@@ -35,7 +35,7 @@ const LEARNED_FIGURES = [
       const room = Math.min(180, width / 3);
       const column = (width - room - 10) / facts.targets.length;
       return plot(Math.min(width, room + 130 * facts.targets.length + 10), {
-        height: 40 + 25 * inputs.length, marginLeft: room, marginTop: 34, marginBottom: 0,
+        height: 40 + 25 * inputs.length, marginLeft: room, marginTop: 34, marginBottom: 4,
         x: { label: null, domain: facts.targets, axis: "top", tickFormat: clipped(Math.max(4, Math.floor(column / 8))), tickSize: 0 },
         y: { label: null, domain: inputs.map((i) => nameOf(facts, i)), tickFormat: clipped(Math.floor(room / 7.5)), tickSize: 0 },
         marks: [
@@ -90,7 +90,7 @@ const LEARNED_FIGURES = [
       const curves = curvesOf(facts, task);
       const all = curves.flatMap((curve) => curve.points);
       const domain = [d3.min(all, (d) => d.lower), d3.max(all, (d) => d.upper)];
-      const size = width < 540 ? width : Math.floor(width / Math.floor(width / 270)) - 16;
+      const size = smallWidth(width);
       return element("div", { className: "several" }, ...curves.map((curve) =>
         element("div", {}, element("h4", { textContent: curve.name }), dependence(facts, curve, domain, size))));
     },
@@ -191,7 +191,7 @@ function curvesOf(facts, task) {
 
 function dependence(facts, curve, domain, width) {
   const y = { label: null, domain, grid: true, nice: true, ticks: 4 };
-  const options = { height: 190, marginLeft: 44, marginBottom: 32, y };
+  const options = { height: 190, marginLeft: 44, marginRight: 8, marginBottom: 28, y };
   const numbers = curve.points.filter((d) => d.value !== undefined);
   if (!numbers.length) {
     return plot(width, { ...options, x: { label: null, domain: curve.points.map((d) => d.label), tickFormat: clipped(Math.max(3, Math.floor(width / curve.points.length / 8))) }, marks: [
@@ -200,7 +200,7 @@ function dependence(facts, curve, domain, width) {
     ] });
   }
   const missing = curve.points.filter((d) => d.label);
-  return plot(width, { ...options, x: { label: null, ticks: 4, nice: false }, marks: [
+  return plot(width, { ...options, x: { label: null, ticks: width < 200 ? 2 : 4, nice: false }, marks: [
     ...strip(facts, curve, numbers, domain),
     Plot.areaY(numbers, { x: "value", y1: "lower", y2: "upper", fill: "var(--one)", fillOpacity: 0.2 }),
     Plot.lineY(numbers, { x: "value", y: "mean", stroke: "var(--one)", strokeWidth: 2 }),

@@ -22,7 +22,7 @@ function fieldsOf(file, facts) {
     column += encoding.numeric.indicator ? 2 : 1;
     const spread = 2.5 * file.inputs.scale[first];
     const range = strip ? [strip.low, strip.high] : [file.inputs.mean[first] - spread, file.inputs.mean[first] + spread];
-    return { name, levels: null, start: encoding.numeric.median, mayMiss, column: first, range };
+    return { name, levels: null, start: Number(encoding.numeric.median.toPrecision(4)), mayMiss, column: first, range };
   });
 }
 
