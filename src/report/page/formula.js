@@ -83,14 +83,16 @@ function kernelMachine(machine) {
   const rows = rowsOf(machine.rows);
   const beta = columnsOf(machine.coefficients);
   const columns = machine.rows.columns;
+  const relevance = Float64Array.from(kernel.relevance);
   const similar = (x, y) => {
     let product = 0, square = 0, weighted = 0, absolute = 0;
     for (let d = 0; d < columns; d++) {
       const delta = x[d] - y[d];
+      const scaled = relevance[d] * delta;
       product += x[d] * y[d];
       square += delta * delta;
-      weighted += kernel.relevance[d] * delta * delta;
-      absolute += kernel.relevance[d] * Math.abs(delta);
+      weighted += scaled * delta;
+      absolute += Math.abs(scaled);
     }
     return (
       1 +
@@ -112,8 +114,9 @@ function kernelMachine(machine) {
     }
     return factors.get(key);
   };
-  return (z, intervals) => {
-    const k = rows.map((row) => similar(row, z));
+  return (row, intervals) => {
+    const z = Float64Array.from(row);
+    const k = rows.map((other) => similar(other, z));
     const mean = beta.map((column) => column.reduce((sum, b, n) => sum + b * k[n], 0));
     if (!intervals) return { mean };
     const prior = similar(z, z);
@@ -171,6 +174,20 @@ function dot(a, b) {
   return sum;
 }
 
+/** The sum over the first entries of two Float64Arrays: four sums at once, since one waits for itself. */
+function dotOf(a, b, length) {
+  let [s0, s1, s2, s3] = [0, 0, 0, 0];
+  let i = 0;
+  for (; i + 3 < length; i += 4) {
+    s0 += a[i] * b[i];
+    s1 += a[i + 1] * b[i + 1];
+    s2 += a[i + 2] * b[i + 2];
+    s3 += a[i + 3] * b[i + 3];
+  }
+  for (; i < length; i++) s0 += a[i] * b[i];
+  return s0 + s1 + (s2 + s3);
+}
+
 /** Tables are kept column after column. */
 function columnsOf({ rows, columns, values }) {
   return Array.from({ length: columns }, (_, j) => values.slice(j * rows, (j + 1) * rows));
@@ -189,8 +206,7 @@ function cholesky(size, entry) {
     const row = new Float64Array(i + 1);
     for (let j = 0; j <= i; j++) {
       const other = j < i ? lower[j] : row;
-      let value = entry(i, j);
-      for (let k = 0; k < j; k++) value -= row[k] * other[k];
+      const value = entry(i, j) - dotOf(row, other, j);
       row[j] = j < i ? value / other[j] : Math.sqrt(value);
     }
     lower.push(row);
@@ -202,10 +218,7 @@ function cholesky(size, entry) {
 function halfSolve(lower, b) {
   const out = new Float64Array(b.length);
   for (let i = 0; i < b.length; i++) {
-    let value = b[i];
-    const row = lower[i];
-    for (let k = 0; k < i; k++) value -= row[k] * out[k];
-    out[i] = value / row[i];
+    out[i] = (b[i] - dotOf(lower[i], out, i)) / lower[i][i];
   }
   return out;
 }
