@@ -18,7 +18,7 @@ pub(super) type Lane = [f64; LANES];
 /// What a Shapley value of a term of size one may be wrong by.
 pub(super) const TOLERANCE: f64 = 1e-13;
 /// Sizes ρ of the ellipses around [−1, 1] on which the polynomial is bounded.
-const ELLIPSES: [f64; 4] = [1.4, 2.2, 4.0, 8.0];
+pub(super) const ELLIPSES: [f64; 4] = [1.4, 2.2, 4.0, 8.0];
 
 /// Gauss' rule on [−1, 1].
 #[derive(Clone, Debug)]
@@ -56,11 +56,14 @@ impl Rule {
 
 /// Rules of rising order for games of some number of inputs; the last is exact.
 #[derive(Clone, Debug)]
-pub(super) struct Rules(Vec<Rule>);
+pub(super) struct Rules {
+    rules: Vec<Rule>,
+    tolerance: f64,
+}
 
 impl Rules {
     /// Orders are multiples of `step`; the last has at least half as many nodes as there are inputs.
-    pub(super) fn new(inputs: usize, step: usize) -> Rules {
+    pub(super) fn new(inputs: usize, step: usize, tolerance: f64) -> Rules {
         let exact = inputs.div_ceil(2).max(1).div_ceil(step) * step;
         let mut orders = Vec::new();
         let mut order = step;
@@ -69,21 +72,21 @@ impl Rules {
             order = (order + step).max(order * 5 / 4 / step * step);
         }
         orders.push(exact);
-        Rules(orders.into_iter().map(Rule::new).collect())
+        Rules { rules: orders.into_iter().map(Rule::new).collect(), tolerance }
     }
 
     /// The smallest rule with at least so many nodes.
     fn at_least(&self, nodes: f64) -> &Rule {
-        let position = self.0.partition_point(|rule| (rule.nodes.len() as f64) < nodes);
-        &self.0[position.min(self.0.len() - 1)]
+        let position = self.rules.partition_point(|rule| (rule.nodes.len() as f64) < nodes);
+        &self.rules[position.min(self.rules.len() - 1)]
     }
 
-    /// The smallest rule that is exact to [`TOLERANCE`], given ln of a bound of the integrand on each ellipse: the error
+    /// The smallest rule that is exact to the tolerance, given ln of a bound of the integrand on each ellipse: the error
     /// of T nodes is at most (64/15) M ρ^(−2T)/(1 − ρ⁻²).
-    fn enough(&self, logarithms: impl Iterator<Item = (f64, f64)>) -> &Rule {
+    pub(super) fn enough(&self, logarithms: impl Iterator<Item = (f64, f64)>) -> &Rule {
         let needed = logarithms.map(|(rho, bound)| {
             let constant = 64.0 / 15.0 / (1.0 - rho.powi(-2));
-            (bound + (constant / TOLERANCE).ln()) / (2.0 * rho.ln())
+            (bound + (constant / self.tolerance).ln()) / (2.0 * rho.ln())
         });
         self.at_least(needed.fold(f64::INFINITY, f64::min))
     }

@@ -25,10 +25,12 @@
 mod diagnostics;
 mod functional;
 mod game;
+mod hybrids;
 mod mixture;
 mod partial;
 mod relevance;
 mod shapley;
+mod spread;
 #[cfg(test)]
 mod tests;
 

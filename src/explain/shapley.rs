@@ -10,6 +10,8 @@ use crate::linalg::{Mat, MatRef, dot};
 use crate::model::{Function, Waves};
 use rayon::prelude::*;
 
+/// Steps of games worth a few seconds on two cores.
+const GAMES: f64 = 4e10;
 /// Numbers in the table of terms by functionals that is worked on at once.
 const TABLE: usize = 6_000_000;
 
@@ -53,16 +55,20 @@ impl Explainer<'_> {
         let block = (TABLE / (players * terms(self.model)).max(1)).clamp(1, 64);
         for start in (0..count).step_by(block) {
             let part = rows.as_ref().subrows(start, block.min(count - start)).to_owned();
-            let applied = apply(self.model, &self.games(&part, &background), None);
+            let table = self.table(&part, &background);
+            let prior = uncertain.then(|| self.prior(&table));
+            let applied = apply(self.model, &self.games(&table), prior.as_deref());
             for i in 0..part.nrows() {
                 for p in 0..players {
                     for (c, values) in values.iter_mut().enumerate() {
                         values[(start + i, p)] = applied.mean[(i * players + p, c)];
                     }
+                    for (c, std) in std.iter_mut().flatten().enumerate() {
+                        std[(start + i, p)] = applied.std.as_ref().map_or(0.0, |found| found[(i * players + p, c)]);
+                    }
                 }
             }
         }
-        let _ = &mut std;
         Ok(Shapley { base: self.base(&background)?, prediction, values, std, background: background.rows })
     }
 
@@ -79,29 +85,62 @@ impl Explainer<'_> {
         Ok((0..mean.ncols()).map(task).collect())
     }
 
+    fn table<'b>(&'b self, rows: &'b Mat<f64>, background: &'b Background) -> Table<'b> {
+        Table { rows, background, players: self.inputs.iter().map(|input| input.columns.as_slice()).collect() }
+    }
+
     /// Shapley values of every term of the function: terms × (rows·players), players running fastest.
-    fn games(&self, rows: &Mat<f64>, background: &Background) -> Mat<f64> {
-        let players: Vec<&[usize]> = self.inputs.iter().map(|input| input.columns.as_slice()).collect();
-        let table = Table { rows, background, players };
+    fn games(&self, table: &Table<'_>) -> Mat<f64> {
         match &self.model.function {
             Function::Waves(waves) => table.of_waves(waves, terms(self.model)),
             Function::Kernel(machine) => table.of_kernel(machine),
         }
     }
+
+    /// Their variance before the data, which only a kernel machine needs.
+    fn prior(&self, table: &Table<'_>) -> Vec<f64> {
+        match &self.model.function {
+            Function::Waves(_) => vec![0.0; table.rows.nrows() * table.players.len()],
+            Function::Kernel(machine) => (0..table.rows.nrows()).flat_map(|row| table.prior(machine, row)).collect(),
+        }
+    }
+
+    /// The largest background for which the Shapley values of so many rows take a few seconds on two cores.
+    pub fn affordable_background(&self, rows: usize) -> usize {
+        (GAMES / (rows.max(1) as f64 * self.cost())).clamp(1.0, self.share.len() as f64) as usize
+    }
+
+    /// The largest number of rows that can be explained against each other in a few seconds on two cores.
+    pub fn affordable_square(&self) -> usize {
+        (GAMES / self.cost()).sqrt().clamp(1.0, self.share.len() as f64) as usize
+    }
+
+    /// Work of explaining one row against one other, in steps of a pass over one input of one term.
+    fn cost(&self) -> f64 {
+        let (terms, nodes) = match &self.model.function {
+            Function::Waves(waves) => (waves.basis.cosines(), 20.0),
+            Function::Kernel(machine) => (machine.inputs.nrows(), 150.0),
+        };
+        (terms * self.inputs.len()).max(1) as f64 * nodes
+    }
 }
 
 /// Rows to explain, background and columns of each player.
-struct Table<'a> {
-    rows: &'a Mat<f64>,
-    background: &'a Background,
-    players: Vec<&'a [usize]>,
+pub(super) struct Table<'a> {
+    pub(super) rows: &'a Mat<f64>,
+    pub(super) background: &'a Background,
+    pub(super) players: Vec<&'a [usize]>,
 }
 
 impl Table<'_> {
     /// Shapley value of Σ_d slope_d x_d: what each player's own columns differ from their mean.
     fn straight(&self, row: usize, player: usize, slope: impl Fn(usize) -> f64) -> f64 {
-        let mean = |d: usize| dot(&self.background.share, self.background.standardised.col_as_slice(d));
-        self.players[player].iter().map(|&d| slope(d) * (self.rows[(row, d)] - mean(d))).sum()
+        self.players[player].iter().map(|&d| slope(d) * (self.rows[(row, d)] - self.mean(d))).sum()
+    }
+
+    /// Mean of a column over the background.
+    pub(super) fn mean(&self, column: usize) -> f64 {
+        dot(&self.background.share, self.background.standardised.col_as_slice(column))
     }
 
     /// Puts what each chunk of terms gave in its place.
@@ -162,7 +201,7 @@ impl Table<'_> {
             halves.iter().map(|lane| (lane.map(f64::cos), lane.map(f64::sin))).unzip()
         };
         let ((x_cosine, x_sine), (z_cosine, z_sine)) = (both(&x), both(&z));
-        let rules = Rules::new(players, 2);
+        let rules = Rules::new(players, 2, TOLERANCE);
         let mut scratch = Scratch::new(players);
         let mut out = vec![[0.0; LANES]; x.len()];
         for (b, share) in self.background.share.iter().enumerate() {
@@ -249,7 +288,7 @@ impl Table<'_> {
         };
         let count = self.background.share.len();
         let lowest: Vec<f64> = (0..rows * count).map(|i| lowest(i / count, i % count)).collect();
-        let rules = Rules::new(players, 1);
+        let rules = Rules::new(players, 1, TOLERANCE);
         let mut scratch = Scratch::new(players);
         let mut from = vec![[0.0; LANES]; players];
         let mut to = vec![[0.0; LANES]; x.len()];

@@ -15,11 +15,11 @@ use rand_distr::{Distribution, StandardNormal};
 /// Covariance of the tasks observed in the same rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shape {
-    pub(super) tasks: Vec<usize>,
+    pub(crate) tasks: Vec<usize>,
     /// K×rank, orthonormal columns.
-    pub(super) vectors: Mat<f64>,
+    pub(crate) vectors: Mat<f64>,
     /// λ of each column.
-    pub(super) values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// Means and covariances on the standardised scale. The last of the K rows is the bias.

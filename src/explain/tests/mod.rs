@@ -1,10 +1,14 @@
 //! Explanations against their definitions: all coalitions, all hybrid rows, the joint covariance of the function.
 
+mod dependence;
+mod diagnostics;
+mod quadrature;
+mod robustness;
 mod shapley;
 
 use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine};
-use crate::linalg::Mat;
+use crate::linalg::{Cholesky, Mat, MatRef, Threads, dot, fill_upper, multiply, select_rows};
 use crate::model::{Function, Model, fit};
 use crate::vb::{Form, Settings};
 use rand::SeedableRng;
@@ -23,34 +27,34 @@ pub(super) fn data(rows: usize, inputs: usize, seed: u64) -> Dataset {
     Dataset::new(x, y).unwrap()
 }
 
-/// The model in every form: the kernel machine, each of its families alone, sinusoids, cosines with links.
+/// The model in every form: the kernel machine, each of its families alone, sinusoids, cosines, cosines with links.
 pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let kernel = fit(data, &Settings::DEFAULT).unwrap();
     let sinusoids = Settings { form: Form::Sinusoids { per_row: 0.5 }, ..Settings::DEFAULT };
     let links = Settings { links: true, ..Settings::PAPER };
     let none = Family { variance: 0.0, scale: 0.3 };
     let some = |family: Family| Family { variance: 1.0, scale: family.scale.max(0.2) };
-    let with = |change: &dyn Fn(&Kernel, Kernel) -> Kernel| {
-        let mut model = kernel.clone();
-        let Function::Kernel(machine) = &kernel.function else { panic!("not a kernel machine") };
-        let m = machine.clone();
-        let nothing = Kernel { linear: 0.0, rbf: none, laplace: none, laplace_l1: none, ..m.kernel.clone() };
-        let changed = change(&m.kernel, nothing);
-        let machine =
-            KernelMachine::restore(changed, m.inputs, m.root, m.observed, (m.noise, m.amplitude), m.coefficients);
-        model.function = Function::Kernel(machine.unwrap());
-        model
-    };
+    let nothing = |kernel: Kernel| Kernel { linear: 0.0, rbf: none, laplace: none, laplace_l1: none, ..kernel };
     vec![
-        ("links alone", with(&|_, nothing| Kernel { linear: 1.0, ..nothing })),
-        ("RBF alone", with(&|old, nothing| Kernel { rbf: some(old.rbf), ..nothing })),
-        ("Laplace alone", with(&|old, nothing| Kernel { laplace: some(old.laplace), ..nothing })),
-        ("Laplace L1 alone", with(&|old, nothing| Kernel { laplace_l1: some(old.laplace_l1), ..nothing })),
+        ("links alone", changed(&kernel, |k| Kernel { linear: 1.0, ..nothing(k) })),
+        ("RBF alone", changed(&kernel, |k| Kernel { rbf: some(k.rbf), ..nothing(k) })),
+        ("Laplace alone", changed(&kernel, |k| Kernel { laplace: some(k.laplace), ..nothing(k) })),
+        ("Laplace L1 alone", changed(&kernel, |k| Kernel { laplace_l1: some(k.laplace_l1), ..nothing(k) })),
         ("sinusoids", fit(data, &sinusoids).unwrap()),
         ("cosines", fit(data, &Settings::COSINES).unwrap()),
         ("paper with links", fit(data, &links).unwrap()),
         ("kernel machine", kernel),
     ]
+}
+
+/// A kernel machine with another kernel but the same coefficients.
+pub(super) fn changed(model: &Model, change: impl Fn(Kernel) -> Kernel) -> Model {
+    let Function::Kernel(m) = model.function.clone() else { panic!("not a kernel machine") };
+    let (kernel, noise) = (change(m.kernel), (m.noise, m.amplitude));
+    let machine = KernelMachine::restore(kernel, m.inputs, m.root, m.observed, noise, m.coefficients);
+    let mut model = model.clone();
+    model.function = Function::Kernel(machine.unwrap());
+    model
 }
 
 /// A row whose columns in some inputs come from one row and in the others from another.
@@ -64,10 +68,62 @@ pub(super) fn hybrid(to: &[f64], from: &[f64], columns: &[Vec<usize>], coalition
     row
 }
 
-pub(super) fn row(table: crate::linalg::MatRef<'_, f64>, n: usize) -> Vec<f64> {
+pub(super) fn row(table: MatRef<'_, f64>, n: usize) -> Vec<f64> {
     (0..table.ncols()).map(|d| table[(n, d)]).collect()
+}
+
+pub(super) fn rows(table: MatRef<'_, f64>) -> Vec<Vec<f64>> {
+    (0..table.nrows()).map(|n| row(table, n)).collect()
 }
 
 pub(super) fn table(rows: &[Vec<f64>]) -> Mat<f64> {
     Mat::from_fn(rows.len(), rows[0].len(), |n, d| rows[n][d])
+}
+
+pub(super) fn singles(inputs: usize) -> Vec<Vec<usize>> {
+    (0..inputs).map(|d| vec![d]).collect()
+}
+
+/// Standard deviation of Σ weight · f(point) for each task, from the joint covariance of the function at the points.
+pub(super) fn joint_std(model: &Model, points: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
+    let points = model.standardised_inputs(table(points).as_ref()).unwrap();
+    let weights = Mat::from_fn(weights.len(), 1, |i, _| weights[i]);
+    let one = Threads::ONE;
+    let variance = |task: usize| match &model.function {
+        Function::Waves(waves) => {
+            // Σ_c in full, from its precision: A^{-½}[V/(1 + τλ)Vᵀ + I − VVᵀ]A^{-½}.
+            let posterior = &waves.posterior;
+            let shape = posterior.shapes.iter().find(|shape| shape.tasks.contains(&task)).unwrap();
+            let (k, v) = (posterior.precision.len(), &shape.vectors);
+            let covariance = Mat::from_fn(k, k, |i, j| {
+                let shrunk = |n: usize| 1.0 / (1.0 + posterior.tau[task] * shape.values[n]) - 1.0;
+                let sum: f64 = (0..v.ncols()).map(|n| v[(i, n)] * shrunk(n) * v[(j, n)]).sum();
+                let unit = if i == j { 1.0 } else { 0.0 };
+                (unit + sum) / (posterior.precision[i] * posterior.precision[j]).sqrt()
+            });
+            let features = waves.basis.features_and_one(points.as_ref(), &waves.scales);
+            let joint =
+                multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one);
+            let product = multiply(joint.as_ref(), weights.as_ref(), one);
+            dot(product.col_as_slice(0), weights.col_as_slice(0))
+        }
+        Function::Kernel(machine) => {
+            let all: Vec<usize> = (0..machine.inputs.nrows()).collect();
+            let seen = machine.observed[task].as_ref().unwrap_or(&all);
+            let inputs = select_rows(machine.inputs.as_ref(), seen);
+            let mut gram = machine.kernel.gram(&inputs, one);
+            for (i, &n) in seen.iter().enumerate() {
+                gram[(i, i)] += machine.noise[task] / machine.root[n].powi(2);
+            }
+            let mut cross = machine.kernel.cross(&inputs, points.as_ref(), one);
+            Cholesky::new(gram, one).unwrap().half_solve(cross.as_mut());
+            let mut joint = machine.kernel.gram(&points, one);
+            fill_upper(joint.as_mut());
+            joint -= multiply(cross.as_ref().transpose(), cross.as_ref(), one);
+            let product = multiply(joint.as_ref(), weights.as_ref(), one);
+            machine.amplitude[task] * dot(product.col_as_slice(0), weights.col_as_slice(0))
+        }
+    };
+    let scale = model.target_scale();
+    (0..scale.len()).map(|c| scale[c] * variance(c).max(0.0).sqrt()).collect()
 }

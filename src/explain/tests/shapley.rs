@@ -1,4 +1,4 @@
-use super::{data, forms, hybrid, row, table};
+use super::{data, forms, hybrid, joint_std, row, singles, table};
 use crate::explain::Explainer;
 use crate::linalg::Mat;
 use crate::model::Model;
@@ -12,27 +12,30 @@ fn shapley_weight(coalition: usize, player: usize, players: usize) -> f64 {
     if with { weight } else { -weight }
 }
 
-/// All coalitions, all background rows: players×C.
-fn brute_force(model: &Model, to: &[f64], from: &[Vec<f64>], share: &[f64], columns: &[Vec<usize>]) -> Mat<f64> {
+/// All hybrid rows and their weights in the value of a player.
+fn functional(to: &[f64], from: &[Vec<f64>], columns: &[Vec<usize>], player: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     let players = columns.len();
-    let mut out = Mat::zeros(players, model.target_names().len());
-    for (from, share) in from.iter().zip(share) {
-        let rows: Vec<Vec<f64>> = (0..1 << players).map(|s| hybrid(to, from, columns, s)).collect();
-        let values = model.predict_mean(table(&rows).as_ref()).unwrap();
-        for coalition in 0..1 << players {
-            for player in 0..players {
-                let weight = share * shapley_weight(coalition, player, players);
-                for c in 0..out.ncols() {
-                    out[(player, c)] += weight * values[(coalition, c)];
-                }
-            }
+    let coalitions = || 0..1usize << players;
+    let points = from.iter().flat_map(|from| coalitions().map(|s| hybrid(to, from, columns, s))).collect();
+    let weights = from.iter().flat_map(|_| coalitions().map(|s| shapley_weight(s, player, players)));
+    (points, weights.map(|w| w / from.len() as f64).collect())
+}
+
+/// All coalitions, all background rows: players×C.
+pub(super) fn brute_force(model: &Model, to: &[f64], from: &[Vec<f64>], columns: &[Vec<usize>]) -> Mat<f64> {
+    let mut out = Mat::zeros(columns.len(), model.target_names().len());
+    for player in 0..columns.len() {
+        let (points, weights) = functional(to, from, columns, player);
+        let values = model.predict_mean(table(&points).as_ref()).unwrap();
+        for c in 0..out.ncols() {
+            out[(player, c)] = weights.iter().enumerate().map(|(i, w)| w * values[(i, c)]).sum();
         }
     }
     out
 }
 
 #[test]
-fn values_are_those_of_all_coalitions() {
+fn values_are_those_of_all_coalitions_and_add_up() {
     for inputs in [1, 2, 5, 8] {
         let data = data(14, inputs, inputs as u64);
         for (form, model) in forms(&data) {
@@ -41,9 +44,8 @@ fn values_are_those_of_all_coalitions() {
             let shapley = explainer.shapley(rows.as_ref(), 6).unwrap();
             assert_eq!(shapley.background.len(), 6);
             let from: Vec<Vec<f64>> = shapley.background.iter().map(|&n| row(data.inputs(), n)).collect();
-            let columns: Vec<Vec<usize>> = (0..inputs).map(|d| vec![d]).collect();
             for i in 0..3 {
-                let expected = brute_force(&model, &row(rows.as_ref(), i), &from, &[1.0 / 6.0; 6], &columns);
+                let expected = brute_force(&model, &row(rows.as_ref(), i), &from, &singles(inputs));
                 for c in 0..2 {
                     let mut sum = shapley.base[c] - shapley.prediction[(i, c)];
                     for d in 0..inputs {
@@ -52,6 +54,33 @@ fn values_are_those_of_all_coalitions() {
                         sum += found;
                     }
                     assert!(sum.abs() < 1e-9, "{form}, {inputs} inputs: off by {sum}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn deviations_are_those_of_the_joint_covariance() {
+    for inputs in [1, 3, 5] {
+        let data = data(14, inputs, 20 + inputs as u64);
+        for (form, model) in forms(&data) {
+            let explainer = Explainer::new(&model, data.inputs(), None).unwrap();
+            // One training row and one that is none.
+            let rows =
+                Mat::from_fn(2, inputs, |i, d| if i == 0 { data.inputs()[(0, d)] } else { 0.3 * d as f64 - 0.5 });
+            let shapley = explainer.shapley_with_std(rows.as_ref(), 3).unwrap();
+            let std = shapley.std.as_ref().unwrap();
+            let from: Vec<Vec<f64>> = shapley.background.iter().map(|&n| row(data.inputs(), n)).collect();
+            for i in 0..2 {
+                for d in 0..inputs {
+                    let (points, weights) = functional(&row(rows.as_ref(), i), &from, &singles(inputs), d);
+                    let expected = joint_std(&model, &points, &weights);
+                    for c in 0..2 {
+                        let (found, wanted) = (std[c][(i, d)], expected[c]);
+                        let error = (found - wanted).abs() / wanted.max(1e-3);
+                        assert!(error < 1e-6, "{form}, {inputs} inputs: {found}, not {wanted}");
+                    }
                 }
             }
         }

@@ -1,0 +1,203 @@
+//! Variance of Shapley values before the data: the same integral on both sides of a kernel (equation 36).
+//!
+//! For two background rows z, z′ and nodes t, t′ an input j inside neither, one or both coalitions gives the factor
+//! F_j = tt′ + t(1−t′) k(x, z′) + (1−t)t′ k(z, x) + (1−t)(1−t′) k(z, z′), and exchanging input i on both sides
+//! 1 − k(x, z′) − k(z, x) + k(z, z′).
+
+use super::game::{ELLIPSES, LANES, Lane, Rule, Rules};
+use super::mixture::exponentials_of_root;
+use super::shapley::Table;
+use crate::kernel::{KernelMachine, exponentials};
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::{Level, level};
+use rayon::prelude::*;
+
+/// What the double integral of a term of size one may be wrong by: a variance needs fewer digits than a value.
+const TOLERANCE: f64 = 1e-10;
+/// Steps of the mixture for the Laplace kernel, relative to those for values: wrong by 10⁻⁹.
+const COARSENESS: f64 = 1.5;
+
+impl Table<'_> {
+    /// Variance of the Shapley value of each player at a row, before the data and for amplitude one. Costs the square of
+    /// the background.
+    pub(super) fn prior(&self, machine: &KernelMachine, row: usize) -> Vec<f64> {
+        let (kernel, players) = (&machine.kernel, self.players.len());
+        let (r, rough) = (&kernel.relevance, exponentials_of_root(COARSENESS));
+        let rough: Vec<(f64, f64)> = rough
+            .into_iter()
+            .map(|(s, weight)| (kernel.laplace.scale.powi(2) * s, kernel.laplace.variance * weight))
+            .collect();
+        let rules = Rules::new(players, 1, TOLERANCE);
+        let one_background_row = |z: usize| {
+            let mut out = vec![0.0; players];
+            let mut family = |distance: &dyn Fn(usize, f64) -> f64, mixture: &[(f64, f64)]| {
+                self.double(row, z, distance, mixture, &rules, &mut out);
+            };
+            family(&|_, delta| delta * delta, &[(kernel.rbf.scale, kernel.rbf.variance)]);
+            family(&|d, delta| r[d] * delta * delta, &rough);
+            family(&|d, delta| r[d] * delta.abs(), &[(kernel.laplace_l1.scale, kernel.laplace_l1.variance)]);
+            out
+        };
+        let each: Vec<Vec<f64>> = (0..self.background.share.len()).into_par_iter().map(one_background_row).collect();
+        let unit = kernel.linear / machine.inputs.ncols() as f64;
+        let total = |player: usize| {
+            let straight: f64 =
+                self.players[player].iter().map(|&d| (self.rows[(row, d)] - self.mean(d)).powi(2)).sum();
+            unit * straight + each.iter().map(|out| out[player]).sum::<f64>()
+        };
+        (0..players).map(total).collect()
+    }
+
+    /// Adds the part of background row z and of Σ weight exp(−s Σ_d distance(d, Δ_d)), over the pairs (s, weight) given.
+    fn double(
+        &self,
+        row: usize,
+        z: usize,
+        distance: &dyn Fn(usize, f64) -> f64,
+        mixture: &[(f64, f64)],
+        rules: &Rules,
+        out: &mut [f64],
+    ) {
+        let (rows, count) = (&self.background.standardised, self.background.share.len());
+        let between = |player: usize, delta: &dyn Fn(usize) -> f64| -> f64 {
+            self.players[player].iter().map(|&d| distance(d, delta(d))).sum()
+        };
+        let players = 0..self.players.len();
+        let back: Vec<f64> = players.clone().map(|p| between(p, &|d| rows[(z, d)] - self.rows[(row, d)])).collect();
+        let mut corners = Corners::new(players.len());
+        for first in (0..count).step_by(LANES) {
+            let other = |l: usize| (first + l).min(count - 1);
+            let lanes = |delta: &dyn Fn(usize, usize) -> f64| -> Vec<Lane> {
+                let lane = |p| std::array::from_fn(|l| between(p, &|d| delta(d, other(l))));
+                players.clone().map(lane).collect()
+            };
+            let across = lanes(&|d, other| self.rows[(row, d)] - rows[(other, d)]);
+            let aside = lanes(&|d, other| rows[(z, d)] - rows[(other, d)]);
+            let mut left: f64 = mixture.iter().map(|(_, weight)| weight).sum();
+            for &(s, weight) in mixture {
+                corners.set(s, &across, &back, &aside);
+                let settled = corners.is_settled();
+                let weight = if settled { left } else { weight };
+                left -= weight;
+                let share = |l: usize| if first + l < count { self.background.share[first + l] } else { 0.0 };
+                let weights = std::array::from_fn(|l| weight * self.background.share[z] * share(l));
+                let rule = corners.rule(rules).clone();
+                doubled(&mut corners, &rule, &weights, out);
+                if settled {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// The kernels of every input between the explained row x, one background row z and eight others z′.
+struct Corners {
+    /// k(x, z′).
+    across: Vec<Lane>,
+    /// k(z, x).
+    back: Vec<f64>,
+    /// k(z, z′).
+    aside: Vec<Lane>,
+    /// Products of the factors before each input.
+    before: Vec<Lane>,
+}
+
+impl Corners {
+    fn new(inputs: usize) -> Corners {
+        let lanes = || vec![[0.0; LANES]; inputs];
+        Corners { across: lanes(), back: vec![0.0; inputs], aside: lanes(), before: lanes() }
+    }
+
+    /// The kernels exp(−s distance).
+    fn set(&mut self, s: f64, across: &[Lane], back: &[f64], aside: &[Lane]) {
+        let decay = |out: &mut [f64], distance: &[f64]| {
+            out.iter_mut().zip(distance).for_each(|(out, distance)| *out = -s * distance);
+            exponentials(out);
+        };
+        decay(self.across.as_flattened_mut(), across.as_flattened());
+        decay(&mut self.back, back);
+        decay(self.aside.as_flattened_mut(), aside.as_flattened());
+    }
+
+    /// Whether every kernel is zero or one: then larger scales change nothing.
+    fn is_settled(&self) -> bool {
+        let settled = |k: &f64| *k < 1e-12 || *k == 1.0;
+        self.back.iter().all(settled)
+            && [&self.across, &self.aside].iter().all(|k| k.as_flattened().iter().all(settled))
+    }
+
+    /// The smallest rule that both integrals need: the factor as a function of one node runs between two ends, bounded as
+    /// in a single game, and the other node moves it between two such pairs.
+    fn rule<'a>(&self, rules: &'a Rules) -> &'a Rule {
+        let reach = ELLIPSES.map(|rho| 0.25 * (rho + 1.0 / rho));
+        let mut bounds = [[[1.0; LANES]; 4]; ELLIPSES.len()];
+        for ((across, back), aside) in self.across.iter().zip(&self.back).zip(&self.aside) {
+            for l in 0..LANES {
+                let ends = [(1.0, *back), (across[l], aside[l]), (1.0, across[l]), (*back, aside[l])];
+                for (bounds, reach) in bounds.iter_mut().zip(reach) {
+                    for (bound, (a, b)) in bounds.iter_mut().zip(ends) {
+                        bound[l] *= (a - b).abs().mul_add(reach, 0.5 * (a + b));
+                    }
+                }
+            }
+        }
+        let largest = |bounds: &[Lane; 4]| bounds.as_flattened().iter().copied().fold(0.0, f64::max);
+        rules.enough(ELLIPSES.iter().zip(&bounds).map(|(&rho, bounds)| (rho, largest(bounds).ln())))
+    }
+}
+
+/// `out[i] += weight · ` the double integral for input i, added up over the lanes with their own weights.
+#[inline(always)]
+fn doubled_body(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
+    let count = corners.back.len();
+    let (across, aside, back) = (&corners.across[..count], &corners.aside[..count], &corners.back[..count]);
+    let (before, out) = (&mut corners.before[..count], &mut out[..count]);
+    let nodes = || rule.nodes.iter().map(|x| 0.5 + 0.5 * x).zip(rule.weights.iter().map(|w| 0.5 * w));
+    for (t, w) in nodes() {
+        for (s, v) in nodes() {
+            let (both, first, second, none) = (t * s, t * (1.0 - s), (1.0 - t) * s, (1.0 - t) * (1.0 - s));
+            let factor = |j: usize, l: usize| {
+                first.mul_add(across[j][l], none.mul_add(aside[j][l], second.mul_add(back[j], both)))
+            };
+            let mut product = weight.map(|weight| weight * (w * v));
+            for j in 0..count {
+                before[j] = product;
+                (0..LANES).for_each(|l| product[l] *= factor(j, l));
+            }
+            let mut after = [1.0; LANES];
+            for j in (0..count).rev() {
+                let mut sum = [0.0; LANES];
+                for l in 0..LANES {
+                    let change = (1.0 - back[j]) - (across[j][l] - aside[j][l]);
+                    sum[l] = change * (before[j][l] * after[l]);
+                    after[l] *= factor(j, l);
+                }
+                out[j] += ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+            }
+        }
+    }
+}
+
+/// `out[i] += weight · ` the double integral for input i, added up over the lanes with their own weights.
+fn doubled(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512dq,fma")]
+        fn avx512(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
+            doubled_body(corners, rule, weight, out);
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
+            doubled_body(corners, rule, weight, out);
+        }
+        match level() {
+            // SAFETY: `level` found the features on this machine.
+            Level::Avx512 => return unsafe { avx512(corners, rule, weight, out) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(corners, rule, weight, out) },
+            Level::Plain => {}
+        }
+    }
+    doubled_body(corners, rule, weight, out);
+}
