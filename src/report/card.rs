@@ -24,7 +24,10 @@ pub(super) fn write(report: &Report, model: &Model) -> String {
         ("Warnings", &report.verdict.warnings),
     ] {
         if !lines.is_empty() {
-            text += &format!("{title}:\n\n{}\n", lines.iter().map(|line| format!("- {}\n", plain(line))).collect::<String>());
+            text += &format!(
+                "{title}:\n\n{}\n",
+                lines.iter().map(|line| format!("- {}\n", plain(line))).collect::<String>()
+            );
         }
     }
     text += "# EU AI Act, Annex IV\n\n";
@@ -109,7 +112,10 @@ fn tripod(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
         ("6. Participants", blank("setting, eligibility, treatments")),
         ("7. Data preparation", format!("{}\n\n{}", facts.inputs(), blank("what was done before this table"))),
         ("8. Outcome", format!("{targets}. {}", blank("definition, time horizon, how assessed, blinding"))),
-        ("9. Predictors", format!("{} inputs, listed under 7. {}", facts.raw_inputs(), blank("why these, how measured"))),
+        (
+            "9. Predictors",
+            format!("{} inputs, listed under 7. {}", facts.raw_inputs(), blank("why these, how measured")),
+        ),
         (
             "10. Sample size",
             format!("{} rows, not computed in advance. {}", facts.model.training_rows(), blank("why it is enough")),
@@ -267,7 +273,8 @@ impl Facts<'_> {
             "The model file is the specification: {} Everything needed to compute a prediction is in it, and the report \
              evaluates it in the browser.",
             match self.model.settings().form {
-                Form::Kernel => "f(x) = Σ βₙ κ(xₙ, x), with the learned kernel κ and the standardised training inputs xₙ.",
+                Form::Kernel =>
+                    "f(x) = Σ βₙ κ(xₙ, x), with the learned kernel κ and the standardised training inputs xₙ.",
                 Form::Sinusoids { .. } | Form::Cosines => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + straight lines + b.",
             }
         )

@@ -4,9 +4,9 @@ use super::quality::{TAIL, quantile};
 use super::{Options, briefly};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::explain::{Explainer, Kind, Point, Relevance, TaskCorrelation, Value, task_correlation};
-use crate::Model;
+use crate::explain::{Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation, Value, task_correlation};
 use crate::linalg::{Mat, select_rows};
+use crate::{Form, Model};
 use serde::Serialize;
 
 /// Inputs whose partial dependence is drawn for each task.
@@ -30,6 +30,9 @@ pub(super) struct Learned {
     curves: Vec<Curve>,
     /// The two most relevant inputs of each task together; `None` if there is but one.
     surfaces: Vec<Option<Surface>>,
+    /// Rows taken apart: those explained in `Local`.
+    #[serde(skip)]
+    pub(super) shapley: Shapley,
 }
 
 #[derive(Serialize)]
@@ -82,6 +85,13 @@ impl Learned {
         };
         let explainer = Explainer::new(model, rows, data.and_then(Dataset::weights))?;
         let relevance = explainer.relevance()?;
+        // With few terms deviations cost no more than values; a kernel machine would take the square of that.
+        let shapley = if model.settings().form == Form::Kernel {
+            relevance.shapley.clone()
+        } else {
+            let explained = &relevance.shapley.background;
+            explainer.shapley_with_std(select_rows(rows, explained).as_ref(), explained.len())?
+        };
         let tasks = model.target_names().len();
         let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.total.col_as_slice(c))).collect();
         let mut drawn: Vec<usize> = order.iter().flat_map(|inputs| inputs.iter().take(CURVES).copied()).collect();
@@ -103,6 +113,7 @@ impl Learned {
             surfaces: (0..tasks).map(surface).collect::<Result<_>>()?,
             relevance: RelevanceFacts::new(&relevance),
             order,
+            shapley,
         }))
     }
 }
@@ -199,38 +210,36 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// `shown` are the rows of the data that the report shows.
-    pub(super) fn new(model: &Model, data: &Dataset, shown: &[usize]) -> Result<Local> {
-        let explainer = Explainer::new(model, data.inputs(), data.weights())?;
-        let (tasks, inputs) = (model.target_names().len(), explainer.inputs().len());
-        let most = (NUMBERS / (3 * PARTS * tasks)).clamp(1, shown.len());
-        let rows: Vec<usize> = (0..most).map(|i| i * shown.len() / most).collect();
-        let chosen: Vec<usize> = rows.iter().map(|&at| shown[at]).collect();
-        let background = explainer.affordable_background(most);
-        let found = explainer.shapley(select_rows(data.inputs(), &chosen).as_ref(), background)?;
+    /// From the Shapley values of some rows; `shown` are the rows that the report shows, those among them.
+    pub(super) fn new(found: &Shapley, shown: &[usize]) -> Local {
+        let (tasks, inputs) = (found.values.len(), found.values[0].ncols());
+        let most = (NUMBERS / (3 * PARTS * tasks)).clamp(1, found.background.len());
+        let chosen: Vec<usize> = (0..most).map(|i| i * found.background.len() / most).collect();
+        let place = |row: &usize| shown.binary_search(row).unwrap_or_else(|next| next);
+        let rows = chosen.iter().map(|&i| place(&found.background[i])).collect();
         let part = |c: usize, row: usize| -> Vec<(usize, f64, Option<f64>)> {
             let values: Vec<f64> = (0..inputs).map(|i| found.values[c][(row, i)]).collect();
             let size: Vec<f64> = values.iter().map(|value| value.abs()).collect();
             let std = |i: usize| found.std.as_ref().map(|std| super::brief(std[c][(row, i)]));
             falling(&size).into_iter().take(PARTS).map(|i| (i, super::brief(values[i]), std(i))).collect()
         };
-        let parts: Vec<Vec<_>> = (0..tasks).map(|c| (0..most).map(|row| part(c, row)).collect()).collect();
+        let parts: Vec<Vec<_>> = (0..tasks).map(|c| chosen.iter().map(|&row| part(c, row)).collect()).collect();
         // What is left to the prediction, so that the shares shown add up to it.
         let rest = |c: usize| {
-            let left = |row: usize| {
-                let shown: f64 = parts[c][row].iter().map(|part| part.1).sum();
+            let left = |(i, &row): (usize, &usize)| {
+                let shown: f64 = parts[c][i].iter().map(|part| part.1).sum();
                 found.prediction[(row, c)] - found.base[c] - shown
             };
-            briefly((0..most).map(left))
+            briefly(chosen.iter().enumerate().map(left))
         };
-        Ok(Local {
+        Local {
             base: briefly(found.base.iter().copied()),
             others: inputs.saturating_sub(PARTS),
             rest: (0..tasks).map(rest).collect(),
             background: found.background.len(),
             parts,
             rows,
-        })
+        }
     }
 }
 

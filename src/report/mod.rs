@@ -26,7 +26,7 @@ use verdict::Verdict;
 /// Most bytes of the model file that a report takes in for its what-if panel; with the rest it stays below five million.
 const FORMULA_BYTES: usize = 3_000_000;
 /// Most rows whose factor a browser computes without making its user wait.
-const INTERVAL_ROWS: usize = 2000;
+const INTERVAL_ROWS: usize = 1500;
 /// Probabilities of the intervals the what-if panel offers.
 const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
 
@@ -110,7 +110,11 @@ impl Report {
         {
             expect_count("the list of row numbers", "entries", options.row_numbers.len(), data.rows())?;
         }
-        let quality = data.map(|data| Quality::new(model, data, options)).transpose()?;
+        let learned = Learned::new(model, data, options)?;
+        let explained = learned.as_ref().map_or(&[][..], |learned| &learned.shapley.background);
+        let shown = quality::shown_rows(model.training_rows(), explained);
+        let quality = data.map(|data| Quality::new(model, data, &shown, options)).transpose()?;
+        let rows_allowed = data.is_some() && options.row_data;
         let mut report = Report {
             title: options.title.clone(),
             row_data: options.row_data,
@@ -122,11 +126,8 @@ impl Report {
             columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
             verdict: Verdict::new(model, data, quality.as_ref()),
-            learned: Learned::new(model, data, options)?,
-            local: data
-                .filter(|_| options.row_data)
-                .map(|data| Local::new(model, data, &quality::shown_rows(data)))
-                .transpose()?,
+            local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(&learned.shapley, &shown)),
+            learned,
             together: data.map(|data| Together::new(model, data)).transpose()?,
             inside: Inside::new(model),
             origin: options.origin.clone(),
@@ -211,7 +212,9 @@ impl WhatIf {
                  rffblr predict gives them."
             ));
         }
-        if too_large(&file) && let Some(shapes) = file["posterior"]["shapes"].as_array_mut() {
+        if too_large(&file)
+            && let Some(shapes) = file["posterior"]["shapes"].as_array_mut()
+        {
             shapes.clear();
             absent = Some(
                 "Intervals are left out: the covariance of so many terms would make this file too large. rffblr predict \

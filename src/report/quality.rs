@@ -88,7 +88,7 @@ struct Rows {
 }
 
 impl Quality {
-    pub(super) fn new(model: &Model, data: &Dataset, options: &Options) -> Result<Quality> {
+    pub(super) fn new(model: &Model, data: &Dataset, shown: &[usize], options: &Options) -> Result<Quality> {
         let found = diagnostics(model, data)?;
         let left_out = &found.prediction;
         let levels: Vec<f64> = (1..20).map(|i| f64::from(i) * 0.05).collect();
@@ -118,7 +118,7 @@ impl Quality {
             levels: briefly(levels.iter().copied()),
             transform: (0..data.targets().ncols()).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
             strips: (0..data.inputs().ncols()).map(strip).collect(),
-            rows: options.row_data.then(|| Rows::new(data, &found, options)),
+            rows: options.row_data.then(|| Rows::new(data, &found, shown, options)),
         })
     }
 }
@@ -176,26 +176,26 @@ impl Strip {
     }
 }
 
-/// Rows that are shown one by one, evenly through the table.
-pub(super) fn shown_rows(data: &Dataset) -> Vec<usize> {
-    let shown = data.rows().min(ROWS);
-    (0..shown).map(|i| i * data.rows() / shown).collect()
+/// Rows that are shown one by one: evenly through the table, and those explained, in rising order.
+pub(super) fn shown_rows(rows: usize, explained: &[usize]) -> Vec<usize> {
+    let shown = rows.min(ROWS);
+    let mut chosen: Vec<usize> = (0..shown).map(|i| i * rows / shown).chain(explained.iter().copied()).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
 }
 
 impl Rows {
-    fn new(data: &Dataset, found: &Diagnostics, options: &Options) -> Rows {
-        let total = data.rows();
-        let chosen = shown_rows(data);
-        let shown = chosen.len();
+    fn new(data: &Dataset, found: &Diagnostics, chosen: &[usize], options: &Options) -> Rows {
         let columns = |table: MatRef<'_, f64>| -> Vec<Vec<f64>> {
             (0..table.ncols()).map(|c| briefly(chosen.iter().map(|&row| table[(row, c)]))).collect()
         };
         let number = |&row: &usize| options.row_numbers.get(row).copied().unwrap_or(row + 1);
         // As they are in the table: a row that is loaded into the what-if panel gives the model's own prediction.
         let inputs = |d: usize| chosen.iter().map(|&row| data.inputs()[(row, d)]).collect();
-        let few = shown * data.inputs().ncols() <= CELLS;
+        let few = chosen.len() * data.inputs().ncols() <= CELLS;
         Rows {
-            total,
+            total: data.rows(),
             number: chosen.iter().map(number).collect(),
             observed: columns(data.targets()),
             mean: columns(found.prediction.mean.as_ref()),

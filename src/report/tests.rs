@@ -79,7 +79,11 @@ fn the_verdict_says_what_the_scores_say() {
     let line = |n: usize| n as f64 * 0.37 % 5.0;
     let linear = Dataset::new(
         Mat::from_fn(80, 2, |n, d| if d == 0 { line(n) } else { wave(n, 7) }),
-        Mat::from_fn(80, 2, |n, c| if c == 0 { 3.0 * line(n) + 0.3 * wave(n, 3) } else { ((n * n * 7919) % 101) as f64 }),
+        Mat::from_fn(
+            80,
+            2,
+            |n, c| if c == 0 { 3.0 * line(n) + 0.3 * wave(n, 3) } else { ((n * n * 7919) % 101) as f64 },
+        ),
     )
     .unwrap();
     let model = fit(&linear, &Settings { max_iterations: 2, ..Settings::DEFAULT }).unwrap();

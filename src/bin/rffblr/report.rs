@@ -56,7 +56,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         bail!("page and card cannot both be {}", path.display());
     }
     let model = Model::load(&arguments.model)?;
-    let training = arguments.data.as_deref().map(|data| Training::read(&model, data, arguments.delimiter)).transpose()?;
+    let training =
+        arguments.data.as_deref().map(|data| Training::read(&model, data, arguments.delimiter)).transpose()?;
     let origin = origin(&arguments.model, training.as_ref().map(|training| training.path.as_path()))?;
     let report = compute(&model, training.as_ref(), origin, arguments)?;
     if to_stdout {
@@ -116,7 +117,8 @@ pub fn save(report: &Report, path: &Path, force: bool) -> Result<()> {
 /// `soil.model.json` gives `soil.report.html` beside it.
 fn default_output(model: &Path) -> PathBuf {
     let plain = if model.as_os_str() == "-" { PathBuf::from("rffblr") } else { model.with_extension("") };
-    let plain = if plain.extension().is_some_and(|ending| ending == "model") { plain.with_extension("") } else { plain };
+    let plain =
+        if plain.extension().is_some_and(|ending| ending == "model") { plain.with_extension("") } else { plain };
     plain.with_added_extension("report.html")
 }
 

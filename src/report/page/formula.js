@@ -46,20 +46,23 @@ function decodeRow(file, encoded) {
   return raw;
 }
 
-/** A predictor: `predict(encoded row, with intervals?)` gives mean, latent and observation deviation of each target. */
+/**
+ * A predictor: `predict(encoded row, task)` gives the mean of each target, and latent and observation deviation of one;
+ * without a task means alone.
+ */
 function predictorOf(file) {
   const machine = file.machine ? kernelMachine(file.machine) : cosines(file);
   const { inputs, targets } = file;
   return {
-    predict(row, intervals) {
+    predict(row, task) {
       const z = row.map((value, d) => standardised(value, inputs.mean[d], inputs.scale[d]));
-      const { mean, variance } = machine(z, intervals);
-      const onScale = (value, c) => targets.scale[c] * value;
-      const noise = (c) => noiseVariance(file, c);
+      const found = machine(z, task);
+      const mean = found.mean.map((value, c) => targets.mean[c] + targets.scale[c] * value);
+      if (task === undefined) return { mean };
       return {
-        mean: mean.map((value, c) => targets.mean[c] + onScale(value, c)),
-        latentStd: variance && variance.map((v, c) => onScale(Math.sqrt(v), c)),
-        std: variance && variance.map((v, c) => onScale(Math.sqrt(v + noise(c)), c)),
+        mean,
+        latentStd: targets.scale[task] * Math.sqrt(found.variance),
+        std: targets.scale[task] * Math.sqrt(found.variance + noiseVariance(file, task)),
       };
     },
   };
@@ -114,22 +117,15 @@ function kernelMachine(machine) {
     }
     return factors.get(key);
   };
-  return (row, intervals) => {
+  return (row, task) => {
     const z = Float64Array.from(row);
     const k = rows.map((other) => similar(other, z));
     const mean = beta.map((column) => column.reduce((sum, b, n) => sum + b * k[n], 0));
-    if (!intervals) return { mean };
-    const prior = similar(z, z);
-    const explained = new Map();
-    const variance = mean.map((_, task) => {
-      const found = factor(task);
-      if (!explained.has(found)) {
-        const half = halfSolve(found.lower, found.used.map((n) => root[n] * k[n]));
-        explained.set(found, half.reduce((sum, v) => sum + v * v, 0));
-      }
-      return amplitude[task] * Math.max(prior - explained.get(found), 0);
-    });
-    return { mean, variance };
+    if (task === undefined) return { mean };
+    const { used, lower } = factor(task);
+    const half = halfSolve(lower, used.map((n) => root[n] * k[n]));
+    const left = similar(z, z) - dotOf(half, half, half.length);
+    return { mean, variance: amplitude[task] * Math.max(left, 0) };
   };
 }
 
@@ -142,7 +138,7 @@ function cosines(file) {
   const link = 1 / Math.sqrt(Math.max(features.directions.rows, 1));
   const weights = columnsOf(posterior.mean);
   const shapes = posterior.shapes.map((shape) => ({ ...shape, vectors: columnsOf(shape.vectors) }));
-  return (z, intervals) => {
+  return (z, task) => {
     const phi = directions.map((omega, m) => {
       let angle = 0;
       for (let d = 0; d < z.length; d++) angle += z[d] * stretch[d] * omega[d];
@@ -151,20 +147,14 @@ function cosines(file) {
     for (const input of features.links) phi.push(link * z[input]);
     phi.push(1);
     const mean = weights.map((column) => dot(column, phi));
-    if (!intervals) return { mean };
+    if (task === undefined) return { mean };
     const white = phi.map((value, k) => value / Math.sqrt(posterior.precision[k]));
-    const prior = dot(white, white);
-    const variance = mean.map(() => 0);
-    for (const { tasks, values, vectors } of shapes) {
-      const inside = vectors.map((vector) => dot(vector, white) ** 2);
-      const complete = values.length === posterior.precision.length;
-      const outside = complete ? 0 : Math.max(prior - inside.reduce((sum, v) => sum + v, 0), 0);
-      for (const task of tasks) {
-        const tau = file.noise[task].shape / file.noise[task].rate;
-        variance[task] = inside.reduce((sum, v, j) => sum + v / (1 + tau * values[j]), outside);
-      }
-    }
-    return { mean, variance };
+    const { values, vectors } = shapes.find((shape) => shape.tasks.includes(task));
+    const inside = vectors.map((vector) => dot(vector, white) ** 2);
+    const complete = values.length === posterior.precision.length;
+    const outside = complete ? 0 : Math.max(dot(white, white) - inside.reduce((sum, v) => sum + v, 0), 0);
+    const tau = file.noise[task].shape / file.noise[task].rate;
+    return { mean, variance: inside.reduce((sum, v, j) => sum + v / (1 + tau * values[j]), outside) };
   };
 }
 
@@ -228,7 +218,7 @@ function probeDifference(file) {
   const { predict } = predictorOf(file);
   const [mean, std] = [rowsOf(file.probes.mean), rowsOf(file.probes.std)];
   const differences = rowsOf(file.probes.inputs).flatMap((row, i) => {
-    const found = predict(Array.from(row), false);
+    const found = predict(Array.from(row));
     return found.mean.map((value, c) => Math.abs(value - mean[i][c]) / std[i][c]);
   });
   return Math.max(...differences);

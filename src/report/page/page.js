@@ -117,7 +117,11 @@ function redraw() {
   const task = chosenTask();
   fillTargets(task);
   for (const draw of drawn) draw(task);
-  whatIf?.update(task);
+  // After the figures are there: the first interval of a kernel machine may take a second.
+  setTimeout(() => {
+    whatIf?.update(task);
+    document.documentElement.dataset.ready = task;
+  });
 }
 
 function chooseTheme() {
@@ -150,6 +154,5 @@ function start() {
     waiting = setTimeout(redraw, 150);
   });
   redraw();
-  document.documentElement.dataset.ready = "yes";
 }
 start();

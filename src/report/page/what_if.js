@@ -41,11 +41,11 @@ function drawWhatIf(facts, order) {
   const swept = element("select", { id: "what-if-sweep" }, ...order.map((i) => element("option", { value: i, textContent: fields[i].name })));
   const controls = new Map();
 
-  const predictAt = (raw) => predict(encodeRow(file, raw), facts.what_if.intervals);
+  const predictAt = (raw) => predict(encodeRow(file, raw), facts.what_if.intervals ? task : undefined);
   function show() {
     const found = predictAt(values);
     const reach = facts.what_if.levels[level.selectedIndex][1];
-    const [mean, std] = [found.mean[task], found.std?.[task]];
+    const [mean, std] = [found.mean[task], found.std];
     // What a test reads, with every digit.
     answer.dataset.mean = mean;
     answer.dataset.std = std ?? "";
@@ -53,7 +53,7 @@ function drawWhatIf(facts, order) {
     answer.dataset.upper = std === undefined ? "" : mean + reach * std;
     answer.replaceChildren(
       `${facts.targets[task]} = ${short(mean)}`,
-      element("small", { textContent: std === undefined ? "" : `${short(mean - reach * std)} to ${short(mean + reach * std)} with ${level.value * 100} % probability; of the deviation ${short(std)}, ${short(found.latentStd[task])} is about the function, the rest noise` }),
+      element("small", { textContent: std === undefined ? "" : `${short(mean - reach * std)} to ${short(mean + reach * std)} with ${level.value * 100} % probability; of the deviation ${short(std)}, ${short(found.latentStd)} is about the function, the rest noise` }),
     );
     curve.replaceChildren(sweep(fields[swept.value], reach));
   }
@@ -63,7 +63,7 @@ function drawWhatIf(facts, order) {
     const width = Math.max(260, curve.clientWidth || 520);
     const at = (value) => {
       const { mean, std } = predictAt({ ...values, [field.name]: value });
-      const half = std ? reach * std[task] : 0;
+      const half = std === undefined ? 0 : reach * std;
       return { value, mean: mean[task], lower: mean[task] - half, upper: mean[task] + half };
     };
     const now = { ...at(values[field.name]), value: values[field.name] };
