@@ -8,6 +8,7 @@ mod evaluate;
 mod fit;
 mod inspect;
 mod predict;
+mod report;
 mod reproduce;
 mod safety;
 mod selection;

@@ -11,6 +11,7 @@ mod inspect;
 mod memory;
 mod output;
 mod predict;
+mod report;
 mod reproduce;
 mod settings;
 mod shell;
@@ -31,6 +32,7 @@ Examples:
   rffblr fit data.csv --targets a,b            learn a model from a table
   rffblr predict data.model.json new.csv       predict with it
   rffblr inspect data.model.json               see what it is
+  rffblr report data.model.json data.csv       see what it learned, as one HTML page
   rffblr evaluate data.csv --targets a,b       cross-validate it beside other methods
   rffblr reproduce table2 --out table2         rerun the experiments of the paper
   rffblr data list                             data sets known by name")]
@@ -52,6 +54,8 @@ enum Command {
     Predict(predict::Arguments),
     /// Show what a model is: settings, origin, inputs, noise and waves
     Inspect(inspect::Arguments),
+    /// Write what a model learned, and how far to trust it, as one HTML page
+    Report(report::Arguments),
     /// Prove that a model file still computes what it stored
     Verify(inspect::VerifyArguments),
     /// Cross-validate one or several methods
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Verify(arguments) => inspect::verify(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),

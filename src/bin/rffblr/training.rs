@@ -78,10 +78,7 @@ impl TableArguments {
 
     /// The file to read and the targets: those of the catalogue unless others are asked for.
     fn source(&self) -> Result<(PathBuf, Vec<String>)> {
-        let name = self.data.to_string_lossy();
-        let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric());
-        if is_name && !self.data.exists() {
-            let set = catalogue::find(&name).with_context(|| format!("there is no file {name}"))?;
+        if let Some(set) = catalogued(&self.data)? {
             let known = vec![format!("last:{}", set.tasks)];
             let targets = if self.targets.is_empty() { known } else { self.targets.clone() };
             return Ok((catalogue::locate(set.name, None)?, targets));
@@ -92,6 +89,16 @@ impl TableArguments {
         }
         Ok((self.data.clone(), self.targets.clone()))
     }
+}
+
+/// The data set of the catalogue that a name means, unless a file has it.
+pub fn catalogued(data: &Path) -> Result<Option<&'static catalogue::Dataset>> {
+    let name = data.to_string_lossy();
+    let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric());
+    if !is_name || data.exists() {
+        return Ok(None);
+    }
+    Ok(Some(catalogue::find(&name).with_context(|| format!("there is no file {name}"))?))
 }
 
 /// What was said on the command line, or the end of the program with the exit code of a wrong command line.
