@@ -299,3 +299,16 @@ fn costs_are_measured_and_gone_on_with() {
     assert!((found - mean).abs() < 1e-12 * mean.max(1.0));
     assert!(folder.text("f/summary.md").contains("Measured exponent"));
 }
+
+/// The table of the README is that of the committed run, line by line.
+#[test]
+fn the_readme_shows_what_was_measured() {
+    let read = |path: &str| fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let (readme, summary) = (read("README.md"), read("experiments/2026-11-15-table2/summary.md"));
+    let shown = readme.split("<!-- table2 -->").nth(1).expect("the README marks its table");
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(lines.len() > 8, "{shown}");
+    for line in lines {
+        assert!(summary.lines().any(|other| other == line), "{line}");
+    }
+}

@@ -216,6 +216,10 @@ impl Comparison {
             caption: "Task R² (above) and pooled R² (below) of every method, mean of the folds".into(),
             svg: picture.svg.clone(),
         });
+        for quantity in [&TASK_R2, &POOLED_R2] {
+            blocks.push(Block::Heading(format!("{} at a glance", quantity.title)));
+            blocks.push(Block::Table(self.glance(quantity)));
+        }
         blocks.push(Block::Heading(TASK_R2.title.into()));
         blocks.push(text(
             "Mean over the targets of the R² of each, mean ± standard deviation of the folds; in brackets what the paper \
@@ -275,6 +279,29 @@ impl Comparison {
         });
         rows.push([Entry::plain("average")].into_iter().chain(cells).collect());
         Table { header, rows }
+    }
+
+    /// Means alone, a row for each method.
+    fn glance(&self, quantity: &Quantity) -> Table {
+        let mean = |method: &str, dataset: &str| self.summary(method, dataset, quantity).map(|summary| summary.mean);
+        let is_best = |method: &String, values: &dyn Fn(&str) -> Option<f64>| {
+            let values: Vec<Option<f64>> = self.methods.iter().map(|name| values(name)).collect();
+            best(&values, quantity.best).is_some_and(|at| self.methods[at] == *method)
+        };
+        let row = |method: &String| {
+            let cells = self.datasets.iter().map(|dataset| Entry {
+                text: mean(method, dataset)
+                    .map_or("–".into(), |mean| format!("{mean:.*}{}", quantity.digits, self.mark(method, dataset))),
+                is_bold: is_best(method, &|name| mean(name, dataset).filter(|_| self.is_complete(name, dataset))),
+            });
+            let average = Entry {
+                text: self.average(method, quantity).map_or("–".into(), |mean| format!("{mean:.*}", quantity.digits)),
+                is_bold: is_best(method, &|name| self.average(name, quantity)),
+            };
+            [Entry::plain(method.as_str())].into_iter().chain(cells).chain([average]).collect()
+        };
+        let header = [String::new()].into_iter().chain(self.datasets.clone()).chain(["average".into()]);
+        Table { header: header.collect(), rows: self.methods.iter().map(row).collect() }
     }
 
     fn cell(&self, method: &str, dataset: &str, quantity: &Quantity) -> String {
