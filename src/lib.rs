@@ -59,6 +59,7 @@ pub mod method;
 pub mod metrics;
 mod model;
 pub mod normal;
+pub mod report;
 pub mod select;
 mod sparse;
 pub mod table;

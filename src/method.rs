@@ -113,7 +113,7 @@ static REGISTRY: &[&dyn Method] = &[
     &Mmr,
     &GorElm::PAPER,
     &Mtfl,
-    &SbElm,
+    &SbElm::PAPER,
     &Fnn { activation: Activation::Relu },
     &Fnn { activation: Activation::Gaussian },
     &HiVae { learning: Learning::Transductive, mixture_gradient: false },

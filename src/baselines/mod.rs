@@ -23,7 +23,7 @@ pub use mean::TrainingMean;
 pub use mmr::Mmr;
 pub use mtfl::Mtfl;
 pub use ridge::Ridge;
-pub use sbelm::SbElm;
+pub use sbelm::{Layer, SbElm};
 
 use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, dot, multiply, outer, scale_rows};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
-use crate::vb::Problem;
+use crate::vb::{Group, Problem};
 
 /// Ridge regression with generalised cross-validation.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +37,7 @@ impl Method for Ridge {
     }
 
     fn fit(&self, data: &Dataset, _plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        let input_scale = Standardiser::new(data.inputs(), data.weights());
-        let target_scale = Standardiser::new(data.targets(), data.weights());
-        let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-        let targets = target_scale.apply(data.targets(), data.target_names())?;
-        let problem = Problem::new(inputs, targets, data.weights());
+        let (input_scale, target_scale, problem) = standardised(data)?;
         let tasks = problem.tasks();
         let mut fitted = Fitted {
             input_names: data.input_names().to_vec(),
@@ -52,10 +48,7 @@ impl Method for Ridge {
             target_scale,
         };
         for group in &problem.groups {
-            let mut x = group.rows_of(&problem.inputs).into_owned();
-            scale_rows(&mut x, &group.root);
-            let mut y = group.targets.clone();
-            let (x_mean, y_mean) = (centre(&mut x, &group.root), centre(&mut y, &group.root));
+            let Centred { x, y, x_mean, y_mean } = Centred::new(&problem, group);
             let decomposition = Decomposition::new(&x, &y);
             let mass = dot(&group.root, &group.root);
             for (c, &task) in group.tasks.iter().enumerate() {
@@ -68,6 +61,62 @@ impl Method for Ridge {
             }
         }
         Ok(Box::new(fitted))
+    }
+}
+
+impl Ridge {
+    /// What each training row would have been predicted without it, at the scales and penalties learned from all rows:
+    /// a residual divided by 1 − h, h being the row's own share of its fit. NaN where the target was not observed.
+    pub fn leave_one_out(&self, data: &Dataset) -> Result<Mat<f64>> {
+        let (_, target_scale, problem) = standardised(data)?;
+        let mut out = Mat::full(data.rows(), problem.tasks(), f64::NAN);
+        for group in &problem.groups {
+            let Centred { x, y, .. } = Centred::new(&problem, group);
+            let decomposition = Decomposition::new(&x, &y);
+            let mass = dot(&group.root, &group.root);
+            for (c, &task) in group.tasks.iter().enumerate() {
+                let square = dot(y.col_as_slice(c), y.col_as_slice(c));
+                let (penalty, _) = decomposition.best_penalty(c, square, mass);
+                let w = decomposition.weights(&x, c, penalty);
+                let share = decomposition.shares(&x, penalty);
+                for (i, &u) in group.root.iter().enumerate().filter(|(_, u)| **u > 0.0) {
+                    let row = group.rows.as_ref().map_or(i, |rows| rows[i]);
+                    let fitted: f64 = (0..x.ncols()).map(|d| x[(i, d)] * w[d]).sum();
+                    let left = (1.0 - u * u / mass - share[i]).max(f64::EPSILON);
+                    let residual = (y[(i, c)] - fitted) / (u * left);
+                    out[(row, task)] = data.targets()[(row, task)] - target_scale.scale[task] * residual;
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Both scales, and the data on them.
+fn standardised(data: &Dataset) -> Result<(Standardiser, Standardiser, Problem)> {
+    let input_scale = Standardiser::new(data.inputs(), data.weights());
+    let target_scale = Standardiser::new(data.targets(), data.weights());
+    let inputs = input_scale.apply(data.inputs(), data.input_names())?;
+    let targets = target_scale.apply(data.targets(), data.target_names())?;
+    let problem = Problem::new(inputs, targets, data.weights());
+    Ok((input_scale, target_scale, problem))
+}
+
+/// The rows of a group times the roots of their weights, without their means.
+struct Centred {
+    x: Mat<f64>,
+    y: Mat<f64>,
+    x_mean: Vec<f64>,
+    y_mean: Vec<f64>,
+}
+
+impl Centred {
+    fn new(problem: &Problem, group: &Group) -> Centred {
+        let mut x = group.rows_of(&problem.inputs).into_owned();
+        scale_rows(&mut x, &group.root);
+        let mut y = group.targets.clone();
+        let (x_mean, y_mean) = (centre(&mut x, &group.root), centre(&mut y, &group.root));
+        Centred { x, y, x_mean, y_mean }
     }
 }
 
@@ -156,6 +205,19 @@ impl Decomposition {
         }
         out.col_as_slice(0).to_vec()
     }
+
+    /// The share of each row in its own fit, intercept aside: Σ U² d²/(d² + λ), where X = U diag(d) Vᵀ.
+    fn shares(&self, x: &Mat<f64>, penalty: f64) -> Vec<f64> {
+        let left = if self.dual {
+            self.vectors.clone()
+        } else {
+            multiply(x.as_ref(), self.vectors.as_ref(), Threads::current())
+        };
+        // In the second case the columns are U times d already.
+        let part = |d: &f64| if self.dual { d / (d + penalty) } else { 1.0 / (d + penalty) };
+        let row = |i: usize| self.squares.iter().enumerate().map(|(j, d)| left[(i, j)].powi(2) * part(d)).sum();
+        (0..x.nrows()).map(row).collect()
+    }
 }
 
 impl Predictor for Fitted {
@@ -181,6 +243,7 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::select_rows;
 
     /// The fit at the chosen penalty against the normal equations, the score against its definition by brute force.
     #[test]
@@ -216,6 +279,50 @@ mod tests {
             }
             let gcv = mass * residual / (mass - freedom).powi(2);
             assert!((error - gcv.sqrt()).abs() < 1e-9, "{error} for {}", gcv.sqrt());
+        }
+    }
+
+    /// Each row really left out: the normal equations of the others with an intercept of its own, at the same scales.
+    #[test]
+    fn leave_one_out_is_what_refitting_gives() {
+        for (rows, inputs) in [(14, 3), (9, 12)] {
+            let x = Mat::from_fn(rows, inputs, |n, d| ((n * 7 + d * 13) as f64 * 0.9).sin());
+            let y = Mat::from_fn(rows, 2, |n, c| {
+                if (n + c) % 6 == 5 && c == 1 { f64::NAN } else { ((n * 5 + c) as f64 * 0.7).cos() + x[(n, 0)] }
+            });
+            let weights = (0..rows).map(|n| if n == 3 { 0.0 } else { 1.0 + (n % 3) as f64 }).collect();
+            let data = Dataset::new(x, y).unwrap().with_weights(weights).unwrap();
+            let found = Ridge.leave_one_out(&data).unwrap();
+            let (_, scale, problem) = standardised(&data).unwrap();
+            for group in &problem.groups {
+                let centred = Centred::new(&problem, group);
+                let decomposition = Decomposition::new(&centred.x, &centred.y);
+                let all: Vec<usize> = group.rows.clone().unwrap_or((0..rows).collect());
+                for (c, &task) in group.tasks.iter().enumerate() {
+                    let square = dot(centred.y.col_as_slice(c), centred.y.col_as_slice(c));
+                    let mass = dot(&group.root, &group.root);
+                    let (penalty, _) = decomposition.best_penalty(c, square, mass);
+                    for (at, &row) in all.iter().enumerate() {
+                        if group.root[at] == 0.0 {
+                            assert!(found[(row, task)].is_nan());
+                            continue;
+                        }
+                        let mut others = group.root.clone();
+                        others[at] = 0.0;
+                        let (mut x, mut y) = (select_rows(problem.inputs.as_ref(), &all), Mat::zeros(all.len(), 1));
+                        for i in 0..all.len() {
+                            // Weighted targets carry the root of the weight already.
+                            y[(i, 0)] = if i == at { 0.0 } else { group.targets[(i, c)] };
+                        }
+                        scale_rows(&mut x, &others);
+                        let (x_mean, y_mean) = (centre(&mut x, &others), centre(&mut y, &others));
+                        let w = Decomposition::new(&x, &y).weights(&x, 0, penalty);
+                        let at_row: f64 = (0..inputs).map(|d| (problem.inputs[(row, d)] - x_mean[d]) * w[d]).sum();
+                        let expected = scale.mean[task] + scale.scale[task] * (y_mean[0] + at_row);
+                        assert!((found[(row, task)] - expected).abs() < 1e-9, "{} for {expected}", found[(row, task)]);
+                    }
+                }
+            }
         }
     }
 }

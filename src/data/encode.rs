@@ -247,6 +247,14 @@ impl Encoder {
         }
     }
 
+    /// How to read the training table again: as for prediction, and targets and weights must be numbers.
+    pub fn training_options(&self) -> ReadOptions {
+        let mut options = self.read_options();
+        options.numeric_columns.extend(self.roles.targets.iter().chain(&self.roles.weight).cloned());
+        options.ignored_columns.retain(|name| Some(name) != self.roles.weight.as_ref());
+        options
+    }
+
     /// Names of the encoded columns, in order.
     pub fn encoded_names(&self) -> Vec<String> {
         self.inputs.iter().flat_map(RawInput::encoded_names).collect()

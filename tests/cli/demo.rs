@@ -13,10 +13,15 @@ fn the_demo_leaves_files_to_go_on_with() {
         assert!(line.chars().count() <= 100, "{line}");
     }
     assert!(!ran.err.contains(['\r', '\u{1b}']));
-    assert_eq!(folder.names_in("rffblr-demo"), ["model.json", "predictions.csv", "test.csv", "train.csv"]);
+    assert_eq!(
+        folder.names_in("rffblr-demo"),
+        ["model.json", "predictions.csv", "report.html", "test.csv", "train.csv"]
+    );
     // Every command it suggests works, and prediction gives what the demo stored.
     let commands: Vec<&str> = ran.err.lines().filter_map(|line| line.trim().strip_prefix("rffblr ")).collect();
     assert_eq!(commands.len(), 3, "{}", ran.err);
+    assert!(ran.err.contains("  rffblr-demo/report.html\n"), "{}", ran.err);
+    assert!(folder.text("rffblr-demo/report.html").contains("<title>Demo cohort</title>"));
     for command in &commands {
         folder.done(&command.split(' ').collect::<Vec<_>>());
     }

@@ -26,6 +26,7 @@ fn one_command_gives_a_model_beside_the_data() {
         "Kept 27 of 27 features",
         "rffblr predict cohort.model.json",
         "rffblr inspect cohort.model.json",
+        "rffblr report cohort.model.json cohort.csv",
     ] {
         assert!(ran.err.contains(word), "does not say {word:?}: {}", ran.err);
     }

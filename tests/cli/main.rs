@@ -8,6 +8,8 @@ mod evaluate;
 mod fit;
 mod inspect;
 mod predict;
+mod report;
+mod reproduce;
 mod safety;
 mod selection;
 #[allow(dead_code, reason = "the tests of the library use more of it")]

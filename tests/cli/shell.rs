@@ -32,12 +32,13 @@ fn long_help_of_every_command_leads_with_examples() {
 }
 
 /// Every command, by the words that call it.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "",
     "demo",
     "fit",
     "predict",
     "inspect",
+    "report",
     "verify",
     "evaluate",
     "data",

@@ -1,6 +1,6 @@
 //! SB-ELM: sparse Bayesian extreme learning machine (Luo, Vong and Wong, 2014) for regression, one model per task.
 //!
-//! The hidden layer is M = 2N cosines, φ_m(x) = cos(ω_mᵀx + p_m) with ω_m ~ N(0, 2γI) and p_m uniform on [0, 2π), and a
+//! The hidden layer is M cosines (2N unless said otherwise), φ_m(x) = cos(ω_mᵀx + p_m) with ω_m ~ N(0, 2γI) and p_m uniform on [0, 2π), and a
 //! column of ones like any other. Each task has its own noise precision β and one weight precision α_m per feature,
 //!
 //! t | w ~ N(Φw, β⁻¹I),   w_m ~ N(0, α_m⁻¹),
@@ -17,7 +17,7 @@ mod tests;
 use super::require_few;
 use crate::baselines::{check_question, original_scale, within_reach};
 use crate::data::{Dataset, Standardiser};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{Mat, MatRef, Threads, scale_rows, select_columns};
 use crate::method::{Forecast, Method, Predictor};
@@ -30,7 +30,43 @@ use std::collections::BTreeSet;
 
 /// Sparse Bayesian regression on random cosines, one model per task.
 #[derive(Clone, Copy, Debug)]
-pub struct SbElm;
+pub struct SbElm {
+    /// Its hidden layer.
+    pub layer: Layer,
+}
+
+/// How the hidden layer comes about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Layer {
+    /// Two cosines for each row, their bandwidth chosen by cross-validation.
+    Chosen,
+    /// So many cosines for each row, of this bandwidth; nothing is left to choose.
+    Given {
+        /// Cosines for each row; at least one is drawn.
+        per_row: f64,
+        /// log₂ of γD.
+        exponent: i32,
+    },
+}
+
+/// Cosines for each row of [`Layer::Chosen`].
+const PER_ROW: f64 = 2.0;
+
+impl SbElm {
+    /// As the comparison of the paper has it.
+    pub const PAPER: SbElm = SbElm { layer: Layer::Chosen };
+
+    /// log₂ of γD as cross-validation chooses it for [`Layer::Chosen`].
+    pub fn choose_exponent(data: &Dataset, plan: &Plan<'_>) -> Result<i32> {
+        require_few(SbElm::PAPER.name(), data, MOST_ROWS)?;
+        let exponents = grid(plan.grid);
+        let name = SbElm::PAPER.name();
+        let Choice { index, .. } = choose(name, exponents.len(), data, plan, |train, held_out, report| {
+            scan(&exponents, plan.seed, train, held_out, report)
+        })?;
+        Ok(exponents[index])
+    }
+}
 
 /// More rows than this would take hours an evaluation.
 const MOST_ROWS: usize = 3000;
@@ -54,7 +90,7 @@ struct Training {
 }
 
 impl Training {
-    fn new(data: &Dataset, seed: u64, threads: Threads) -> Result<Self> {
+    fn new(data: &Dataset, per_row: f64, seed: u64, threads: Threads) -> Result<Self> {
         let input_scale = Standardiser::new(data.inputs(), data.weights());
         let target_scale = Standardiser::new(data.targets(), data.weights());
         let inputs = input_scale.apply(data.inputs(), data.input_names())?;
@@ -64,7 +100,7 @@ impl Training {
             spectrum: Spectrum::Rbf,
             offsets: Offsets::Random,
             directions: Directions::Independent,
-            count: 2 * data.rows(),
+            count: cosines(data.rows(), per_row)?,
             links: false,
         };
         let inputs = &problem.inputs;
@@ -104,6 +140,16 @@ impl Training {
     }
 }
 
+/// Cosines of the layer; more than a fit could hold are refused.
+fn cosines(rows: usize, per_row: f64) -> Result<usize> {
+    const MOST: f64 = 1e6;
+    let count = (rows as f64 * per_row).round().max(1.0);
+    if count.is_finite() && per_row > 0.0 && count <= MOST {
+        return Ok(count as usize);
+    }
+    Err(Error::Setting { name: "per_row", problem: format!("{per_row} cosines for each of {rows} rows; 0.1 to 10 do") })
+}
+
 /// √2 XΩ₀, and a column more for the ones.
 fn angles(basis: &Basis, inputs: &Mat<f64>, threads: Threads) -> Mat<f64> {
     let mut out = Mat::zeros(inputs.nrows(), basis.cosines() + 1);
@@ -129,7 +175,7 @@ fn scan(
     report: &mut dyn FnMut(usize, Mat<f64>),
 ) -> Result<()> {
     let threads = Threads::ONE;
-    let training = Training::new(train, seed, threads)?;
+    let training = Training::new(train, PER_ROW, seed, threads)?;
     let inputs = within_reach(training.input_scale.apply(held_out, train.input_names())?);
     let angles = angles(&training.basis, &inputs, threads);
     for (point, &exponent) in exponents.iter().enumerate() {
@@ -172,13 +218,13 @@ impl Method for SbElm {
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         require_few(self.name(), data, MOST_ROWS)?;
-        let exponents = grid(plan.grid);
-        let Choice { index, .. } = choose(self.name(), exponents.len(), data, plan, |train, held_out, report| {
-            scan(&exponents, plan.seed, train, held_out, report)
-        })?;
+        let (per_row, exponent) = match self.layer {
+            Layer::Chosen => (PER_ROW, SbElm::choose_exponent(data, plan)?),
+            Layer::Given { per_row, exponent } => (per_row, exponent),
+        };
         let threads = Threads::current();
-        let training = Training::new(data, plan.seed, threads)?;
-        let bandwidth = training.bandwidth(exponents[index]);
+        let training = Training::new(data, per_row, plan.seed, threads)?;
+        let bandwidth = training.bandwidth(exponent);
         let features = training.features(bandwidth, threads);
         let learned = training.learn(bandwidth, threads);
         let union: BTreeSet<usize> = learned.iter().flat_map(|relevance| relevance.active.iter().copied()).collect();
@@ -199,7 +245,7 @@ impl Method for SbElm {
         let Training { input_scale, target_scale, mut basis, .. } = training;
         basis.keep(&kept);
         let input_names = data.input_names().to_vec();
-        let (exponent, active) = (exponents[index], union.len());
+        let active = union.len();
         Ok(Box::new(Fitted { input_names, input_scale, target_scale, basis, bandwidth, exponent, tasks, active }))
     }
 }

@@ -1,7 +1,7 @@
 //! The golden file, the two forms against each other, the evidence by its definition, and limiting cases.
 
 use super::evidence::{Climb, Posterior, Relevance, Rule, maximise};
-use super::{SbElm, Training, grid};
+use super::{Layer, PER_ROW, SbElm, Training, grid};
 use crate::baselines::extremes::survives_extremes;
 use crate::data::Dataset;
 use crate::golden::{golden, matrix, vector};
@@ -232,9 +232,9 @@ fn features_approximate_the_kernel() {
     let draws = 4000;
     let mut mean = Mat::<f64>::zeros(6, 6);
     let mut gamma = 0.0;
-    let mut training = Training::new(&data, 0, Threads::ONE).unwrap();
+    let mut training = Training::new(&data, PER_ROW, 0, Threads::ONE).unwrap();
     for seed in 0..draws {
-        training = Training::new(&data, seed, Threads::ONE).unwrap();
+        training = Training::new(&data, PER_ROW, seed, Threads::ONE).unwrap();
         gamma = training.bandwidth(-1);
         let features = training.features(gamma, Threads::ONE);
         assert_eq!(features.ncols(), 13);
@@ -260,7 +260,7 @@ fn tasks_with_gaps_learn_from_their_own_rows() {
         if c == 1 && n % 4 == 0 { f64::NAN } else { (2.0 * inputs[(n, 0)]).sin() + c as f64 * inputs[(n, 1)] }
     });
     let data = Dataset::new(inputs, targets).unwrap();
-    let training = Training::new(&data, 5, Threads::ONE).unwrap();
+    let training = Training::new(&data, PER_ROW, 5, Threads::ONE).unwrap();
     let gamma = training.bandwidth(-2);
     let found = training.learn(gamma, Threads::ONE);
     let observed: Vec<usize> = (0..40).filter(|n| n % 4 != 0).collect();
@@ -279,11 +279,11 @@ fn the_method_counts_the_union_of_features_and_names_its_bandwidth() {
     let targets = Mat::from_fn(50, 2, |n, c| (2.0 * inputs[(n, c)]).sin() + 0.1 * noise[(n, c)]);
     let data = Dataset::new(inputs, targets).unwrap();
     let plan = Plan { grid: Grid::Coarse, ..Plan::seeded(1) };
-    let fitted = SbElm.fit(&data, &plan).unwrap();
+    let fitted = SbElm::PAPER.fit(&data, &plan).unwrap();
     let chosen = fitted.chosen();
     let exponent: i32 = chosen[0].1.trim_start_matches("2^").trim_end_matches("/D").parse().unwrap();
     assert!(chosen[0].0 == "gamma" && grid(Grid::Coarse).contains(&exponent));
-    let training = Training::new(&data, 1, Threads::ONE).unwrap();
+    let training = Training::new(&data, PER_ROW, 1, Threads::ONE).unwrap();
     let mut union: Vec<usize> =
         training.learn(training.bandwidth(exponent), Threads::ONE).into_iter().flat_map(|r| r.active).collect();
     union.sort_unstable();
@@ -302,9 +302,15 @@ fn the_method_counts_the_union_of_features_and_names_its_bandwidth() {
         }
     }
     assert_eq!(grid(Grid::Full).len(), 11);
+    // The layer that was chosen, given: the same model. Another one has its own number of cosines.
+    assert_eq!(SbElm::choose_exponent(&data, &plan).unwrap(), exponent);
+    let given = |per_row: f64| SbElm { layer: Layer::Given { per_row, exponent } }.fit(&data, &plan);
+    assert_eq!(given(PER_ROW).unwrap().predict(data.inputs()).unwrap(), forecast);
+    assert!(given(0.001).unwrap().active_features().unwrap() <= 2);
+    assert!([0.0, -1.0, f64::NAN, f64::INFINITY, 1e9].into_iter().all(|per_row| given(per_row).is_err()));
 }
 
 #[test]
 fn extreme_tables_give_numbers_or_errors() {
-    survives_extremes(&SbElm);
+    survives_extremes(&SbElm::PAPER);
 }

@@ -1,9 +1,10 @@
 //! `rffblr demo`: data it makes itself, three ways to fit them, how far each is from the truth, and files to go on with.
 
-use crate::{output, predict};
+use crate::{output, predict, report};
 use anyhow::{Context, Result, bail};
 use rffblr::data::{Cohort, Dataset, Encoder, MissingInputs, Roles, cohort};
 use rffblr::linalg::MatRef;
+use rffblr::report::{Options, Report};
 use rffblr::table::{Column, Table, Values, write_csv};
 use rffblr::{Form, Model, Relevance, Settings, Stop, fit, metrics};
 use std::path::{Path, PathBuf};
@@ -120,12 +121,20 @@ fn save(cohort: &Cohort, model: Model, arguments: &Arguments) -> Result<()> {
     }
     let text = model.to_json()?;
     output::save(&file("model.json"), arguments.force, |out| Ok(out.write_all(text.as_bytes())?))?;
+    let options = Options {
+        title: "Demo cohort".into(),
+        origin: report::origin(&file("model.json"), Some(&file("train.csv")))?,
+        ..Options::default()
+    };
+    let page = Report::new(&model, Some(&cohort.train), &options)?;
+    report::save(&page, &file("report.html"), arguments.force)?;
 
     let word = |name: &str| output::shell_word(&file(name).display().to_string());
     output::tell(&format!(
-        "\nWrote train.csv, test.csv, model.json (the default one) and predictions.csv into\n{}. Next:\n  \
-         rffblr predict {} {}\n  rffblr inspect {}\n  rffblr fit {} --targets {}",
+        "\nWrote train.csv, test.csv, model.json (the default one), predictions.csv and a report on\nit into {}. Open \
+         the report in a browser:\n  {}\nNext:\n  rffblr predict {} {}\n  rffblr inspect {}\n  rffblr fit {} --targets {}",
         arguments.output.display(),
+        file("report.html").display(),
         word("model.json"),
         word("test.csv"),
         word("model.json"),

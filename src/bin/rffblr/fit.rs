@@ -61,8 +61,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::save(&path, arguments.force, |file| Ok(file.write_all(text.as_bytes())?))?;
     }
     if !arguments.quiet {
-        let place = if to_stdout { None } else { Some(path.as_path()) };
-        output::tell(&summary(&model, &data, seconds, place)?);
+        let mut text = summary(&model, &data, seconds)?;
+        if !to_stdout {
+            text += &next_steps(&path, &arguments.table.data);
+        }
+        output::tell(&text);
     }
     Ok(())
 }
@@ -88,8 +91,19 @@ fn show(bar: &ProgressBar, sweep: &Iteration) {
     }
 }
 
-/// What was learned, how well it holds for rows it has not seen, and what to type next.
-fn summary(model: &Model, data: &Dataset, seconds: f64, path: Option<&Path>) -> Result<String> {
+/// What to type next.
+fn next_steps(model: &Path, data: &Path) -> String {
+    let [path, table] = [model, data].map(|path| output::shell_word(&path.display().to_string()));
+    // What came from standard input cannot be read again.
+    let table = if table == "-" { String::new() } else { format!(" {table}") };
+    format!(
+        "\nWrote {path}. Next:\n  rffblr predict {path} NEW.csv -o predictions.csv\n  rffblr inspect {path}\n  \
+         rffblr report {path}{table}"
+    )
+}
+
+/// What was learned and how well it holds for rows it has not seen.
+fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let left_out = model.leave_one_out(data)?;
     let spread = Spread { std: left_out.std.as_ref(), level: 0.9 };
     let scores = Scores::new(data.targets(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
@@ -122,12 +136,6 @@ fn summary(model: &Model, data: &Dataset, seconds: f64, path: Option<&Path>) -> 
         },
         model.trace().len(),
     );
-    if let Some(path) = path {
-        let path = output::shell_word(&path.display().to_string());
-        text += &format!(
-            "\nWrote {path}. Next:\n  rffblr predict {path} NEW.csv -o predictions.csv\n  rffblr inspect {path}"
-        );
-    }
     Ok(text)
 }
 

@@ -6,12 +6,17 @@ mod data;
 mod demo;
 mod evaluate;
 mod fit;
+mod harness;
 mod inspect;
+mod memory;
 mod output;
 mod predict;
+mod report;
+mod reproduce;
 mod settings;
 mod shell;
 mod training;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,7 +32,9 @@ Examples:
   rffblr fit data.csv --targets a,b            learn a model from a table
   rffblr predict data.model.json new.csv       predict with it
   rffblr inspect data.model.json               see what it is
+  rffblr report data.model.json data.csv       see what it learned, as one HTML page
   rffblr evaluate data.csv --targets a,b       cross-validate it beside other methods
+  rffblr reproduce table2 --out table2         rerun the experiments of the paper
   rffblr data list                             data sets known by name")]
 struct Cli {
     #[command(subcommand)]
@@ -47,10 +54,14 @@ enum Command {
     Predict(predict::Arguments),
     /// Show what a model is: settings, origin, inputs, noise and waves
     Inspect(inspect::Arguments),
+    /// Write what a model learned, and how far to trust it, as one HTML page
+    Report(report::Arguments),
     /// Prove that a model file still computes what it stored
     Verify(inspect::VerifyArguments),
     /// Cross-validate one or several methods
     Evaluate(evaluate::Arguments),
+    /// Rerun the experiments of the paper
+    Reproduce(reproduce::Arguments),
     /// List, find and download the data sets known by name
     Data(data::Arguments),
     /// Print completions for a shell
@@ -72,8 +83,10 @@ fn main() -> ExitCode {
         Command::Fit(arguments) => fit::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Verify(arguments) => inspect::verify(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Reproduce(arguments) => reproduce::run(&arguments),
         Command::Data(arguments) => data::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Man(arguments) => shell::man(&arguments),

@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use rffblr::catalogue;
 use rffblr::data::{Dataset, EncodeError, Encoder, MissingInputs, RoleChoice, Roles, split_names};
 use rffblr::table::{self, Table};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A table and the parts its columns play.
 #[derive(clap::Args)]
@@ -78,10 +78,7 @@ impl TableArguments {
 
     /// The file to read and the targets: those of the catalogue unless others are asked for.
     fn source(&self) -> Result<(PathBuf, Vec<String>)> {
-        let name = self.data.to_string_lossy();
-        let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric());
-        if is_name && !self.data.exists() {
-            let set = catalogue::find(&name).with_context(|| format!("there is no file {name}"))?;
+        if let Some(set) = catalogued(&self.data)? {
             let known = vec![format!("last:{}", set.tasks)];
             let targets = if self.targets.is_empty() { known } else { self.targets.clone() };
             return Ok((catalogue::locate(set.name, None)?, targets));
@@ -94,12 +91,31 @@ impl TableArguments {
     }
 }
 
+/// The data set of the catalogue that a name means, unless a file has it.
+pub fn catalogued(data: &Path) -> Result<Option<&'static catalogue::Dataset>> {
+    let name = data.to_string_lossy();
+    let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric());
+    if !is_name || data.exists() {
+        return Ok(None);
+    }
+    Ok(Some(catalogue::find(&name).with_context(|| format!("there is no file {name}"))?))
+}
+
 /// What was said on the command line, or the end of the program with the exit code of a wrong command line.
 fn well_formed<T>(said: std::result::Result<T, EncodeError>) -> T {
     said.unwrap_or_else(|problem| Cli::command().error(ErrorKind::ValueValidation, problem).exit())
 }
 
 impl Training {
+    /// A table of the catalogue, whose last columns are its targets.
+    pub fn of_catalogue(path: &Path, tasks: usize) -> Result<Training> {
+        let choice = RoleChoice::parse(&[format!("last:{tasks}")], &[], None)?;
+        let table = table::read(path, &choice.read_options())?;
+        let roles = choice.resolve(&table)?;
+        let (rows, notes) = roles.observed_rows(&table)?;
+        Ok(Training { table, roles, rows, missing: MissingInputs::Impute, notes })
+    }
+
     /// Encoder and numbers of all rows, with the notes told on standard error unless `quiet`.
     pub fn encode(&self, quiet: bool) -> Result<(Encoder, Dataset)> {
         let (encoder, notes) = Encoder::learn(&self.table, &self.rows, &self.roles, self.missing)?;

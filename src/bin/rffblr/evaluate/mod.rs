@@ -1,21 +1,20 @@
 //! `rffblr evaluate`: cross-validation of one or several methods.
 
 mod report;
-mod selection;
-mod watch;
+pub mod selection;
 
+use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::training::{TableArguments, Training};
+use crate::watch::Watch;
 use anyhow::{Context, Result, bail};
-use rffblr::data::{Encoder, Folds};
-use rffblr::evaluate::{FoldResult, Split, evaluate};
+use rffblr::data::Folds;
+use rffblr::evaluate::{FoldResult, evaluate};
 use rffblr::method::{Method, by_name};
 use rffblr::select::{Plan, Progress};
 use selection::{Selection, SelectionArguments};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use watch::Watch;
 
 #[derive(clap::Args)]
 #[command(before_long_help = "\
@@ -86,7 +85,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     })
 }
 
-fn methods(names: &[String]) -> Result<Vec<&'static dyn Method>> {
+/// The methods with these names, each once.
+pub fn methods(names: &[String]) -> Result<Vec<&'static dyn Method>> {
     let mut methods: Vec<&dyn Method> = Vec::new();
     for name in names {
         let method = by_name(name.trim())?;
@@ -120,8 +120,8 @@ fn cross_validate(
 ) -> Result<Vec<Vec<FoldResult>>> {
     let jobs = folds.count() * methods.len();
     let workers = rayon::current_num_threads().min(jobs);
-    let names = methods.iter().map(|method| method.name()).collect();
-    let watch = Watch::new(names, folds.count(), workers, arguments.quiet);
+    let series = methods.iter().map(|method| (method.name().to_owned(), folds.count()));
+    let watch = Watch::new(series, workers, arguments.quiet);
     let results = in_parallel(workers, jobs, |job| {
         let (fold, number) = (job / methods.len(), job % methods.len());
         let method = methods[number];
@@ -148,48 +148,4 @@ fn cross_validate(
         by_method[job % methods.len()].push(result);
     }
     Ok(by_method)
-}
-
-/// Encodes one fold: everything about the columns is learned from its training rows alone. Also gives those rows.
-fn split(training: &Training, folds: &Folds, fold: usize) -> Result<(Split, Vec<usize>)> {
-    let test = &folds.test()[fold];
-    let rows: Vec<usize> =
-        folds.train(test).into_iter().filter(|row| training.rows.binary_search(row).is_ok()).collect();
-    if rows.is_empty() {
-        bail!("no training row has a target value; use fewer or other folds");
-    }
-    let (encoder, _) = Encoder::learn(&training.table, &rows, &training.roles, training.missing)?;
-    let (train, _) = encoder.dataset(&training.table, &rows)?;
-    let (test_inputs, test_targets) = encoder.test_rows(&training.table, test)?;
-    Ok((Split { train, test_inputs, test_targets }, rows))
-}
-
-/// Runs jobs 0, 1, … on so many workers and gives the results in order, or the error of the first
-/// job that failed. Each worker is a pool of one thread, so that no job takes time from another.
-fn in_parallel<T: Send>(workers: usize, jobs: usize, job: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::new());
-    let work = || {
-        while !failed.load(Ordering::Relaxed) {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= jobs {
-                break;
-            }
-            let result = job(index);
-            failed.fetch_or(result.is_err(), Ordering::Relaxed);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
-        }
-    };
-    let pools: Vec<rayon::ThreadPool> = (0..workers)
-        .map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build())
-        .collect::<Result<_, _>>()
-        .context("cannot start threads")?;
-    std::thread::scope(|scope| {
-        for pool in &pools {
-            scope.spawn(|| pool.install(work));
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
 }

@@ -1,0 +1,259 @@
+//! What the model learned: relevance, partial dependence, single predictions taken apart, correlations between targets.
+
+use super::quality::{TAIL, quantile};
+use super::{Options, briefly};
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::explain::{Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation, Value, task_correlation};
+use crate::linalg::{Mat, select_rows};
+use crate::{Form, Model};
+use serde::Serialize;
+
+/// Inputs whose partial dependence is drawn for each task.
+const CURVES: usize = 12;
+/// Points of a curve, and of each side of the surface of two inputs.
+const POINTS: usize = 33;
+const SIDE: usize = 15;
+/// Inputs named in the explanation of a row, and most numbers all such explanations may take.
+const PARTS: usize = 10;
+const NUMBERS: usize = 120_000;
+
+#[derive(Serialize)]
+pub(super) struct Learned {
+    /// Inputs of the table, in the order of everything below.
+    pub(super) inputs: Vec<InputFacts>,
+    /// Rows the explanations look at the function around.
+    rows: usize,
+    pub(super) relevance: RelevanceFacts,
+    /// For each task, inputs by falling relevance.
+    order: Vec<Vec<usize>>,
+    curves: Vec<Curve>,
+    /// The two most relevant inputs of each task together; `None` if there is but one.
+    surfaces: Vec<Option<Surface>>,
+    /// Rows taken apart: those explained in `Local`.
+    #[serde(skip)]
+    pub(super) shapley: Shapley,
+}
+
+#[derive(Serialize)]
+pub(super) struct InputFacts {
+    name: String,
+    columns: Vec<usize>,
+    number: bool,
+    /// How fast the kernel changes along it.
+    scale: f64,
+}
+
+/// One list for each task, one entry for each input.
+#[derive(Serialize)]
+pub(super) struct RelevanceFacts {
+    pub(super) first_order: Vec<Vec<f64>>,
+    pub(super) total: Vec<Vec<f64>>,
+    shapley: Vec<Vec<f64>>,
+}
+
+/// Partial dependence on one input: numbers or labels on its axis, then a curve for each task.
+#[derive(Serialize)]
+struct Curve {
+    input: usize,
+    at: Axis,
+    mean: Vec<Vec<f64>>,
+    std: Vec<Vec<f64>>,
+}
+
+/// Partial dependence of one task on two inputs: the values of the second run fastest.
+#[derive(Serialize)]
+struct Surface {
+    inputs: [usize; 2],
+    at: [Axis; 2],
+    mean: Vec<f64>,
+}
+
+/// What an input is set to: numbers, then labels (levels, missing).
+#[derive(Serialize)]
+struct Axis {
+    numbers: Vec<f64>,
+    labels: Vec<String>,
+}
+
+impl Learned {
+    /// Around the training rows: those given, or those that a kernel machine keeps. `None` if there are none.
+    pub(super) fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Option<Learned>> {
+        let stored = if data.is_none() { model.stored_inputs() } else { None };
+        let Some(rows) = data.map(Dataset::inputs).or(stored.as_ref().map(Mat::as_ref)) else {
+            return Ok(None);
+        };
+        let explainer = Explainer::new(model, rows, data.and_then(Dataset::weights))?;
+        let relevance = explainer.relevance()?;
+        // With few terms deviations cost no more than values; a kernel machine would take the square of that.
+        let shapley = if model.settings().form == Form::Kernel {
+            relevance.shapley.clone()
+        } else {
+            let explained = &relevance.shapley.background;
+            explainer.shapley_with_std(select_rows(rows, explained).as_ref(), explained.len())?
+        };
+        let tasks = model.target_names().len();
+        let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.total.col_as_slice(c))).collect();
+        let mut drawn: Vec<usize> = order.iter().flat_map(|inputs| inputs.iter().take(CURVES).copied()).collect();
+        drawn.sort_unstable();
+        drawn.dedup();
+        let curve = |&input: &usize| Curve::new(&explainer, input, options.row_data);
+        let surface = |c: usize| Surface::new(&explainer, &order[c], c, options.row_data);
+        let scales = explainer.learned_scales();
+        let input = |(i, input): (usize, &crate::explain::Input)| InputFacts {
+            name: input.name.clone(),
+            columns: input.columns.clone(),
+            number: matches!(input.kind, Kind::Number { .. }),
+            scale: super::brief(scales[i]),
+        };
+        Ok(Some(Learned {
+            inputs: explainer.inputs().iter().enumerate().map(input).collect(),
+            rows: rows.nrows(),
+            curves: drawn.iter().map(curve).collect::<Result<_>>()?,
+            surfaces: (0..tasks).map(surface).collect::<Result<_>>()?,
+            relevance: RelevanceFacts::new(&relevance),
+            order,
+            shapley,
+        }))
+    }
+}
+
+/// Positions by falling value.
+fn falling(values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    order
+}
+
+fn by_task(table: &Mat<f64>) -> Vec<Vec<f64>> {
+    (0..table.ncols()).map(|c| briefly(table.col_as_slice(c).iter().copied())).collect()
+}
+
+impl RelevanceFacts {
+    fn new(relevance: &Relevance) -> RelevanceFacts {
+        RelevanceFacts {
+            first_order: by_task(&relevance.first_order),
+            total: by_task(&relevance.total),
+            shapley: by_task(&relevance.mean_absolute_shapley),
+        }
+    }
+}
+
+impl Curve {
+    fn new(explainer: &Explainer<'_>, input: usize, row_data: bool) -> Result<Curve> {
+        let points = points(explainer, input, POINTS, row_data)?;
+        let found = explainer.partial_dependence(input, points)?;
+        Ok(Curve { input, at: Axis::new(&found.points[0]), mean: by_task(&found.mean), std: by_task(&found.std) })
+    }
+}
+
+impl Surface {
+    fn new(explainer: &Explainer<'_>, order: &[usize], task: usize, row_data: bool) -> Result<Option<Surface>> {
+        let &[first, second, ..] = order else { return Ok(None) };
+        let points = |input| points(explainer, input, SIDE, row_data);
+        let found = explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?))?;
+        Ok(Some(Surface {
+            inputs: [first, second],
+            at: [Axis::new(&found.points[0]), Axis::new(&found.points[1])],
+            mean: briefly(found.mean.col_as_slice(task).iter().copied()),
+        }))
+    }
+}
+
+/// Where an input is shown. Without row data a number is not shown at values of rows, but evenly between its percentiles.
+fn points(explainer: &Explainer<'_>, input: usize, most: usize, row_data: bool) -> Result<Vec<Point>> {
+    let mut points = explainer.points(input, most)?;
+    let facts = &explainer.inputs()[input];
+    if row_data || !matches!(facts.kind, Kind::Number { .. }) {
+        return Ok(points);
+    }
+    points.retain(|point| point.value == Value::Missing);
+    let values = explainer.rows().col(facts.columns[0]).iter().copied().collect();
+    let [low, high] = quantile(values, [TAIL, 1.0 - TAIL]);
+    let at = |i: usize| {
+        let share = i as f64 / (most - 1) as f64;
+        let value = low * (1.0 - share) + high * share;
+        let marks = vec![0.0; facts.columns.len() - 1];
+        Point { value: Value::Number(value), encoded: [vec![value], marks].concat() }
+    };
+    Ok((0..most).map(at).chain(points).collect())
+}
+
+impl Axis {
+    fn new(points: &[Point]) -> Axis {
+        let (mut numbers, mut labels) = (Vec::new(), Vec::new());
+        for point in points {
+            match &point.value {
+                Value::Number(value) => numbers.push(super::brief(*value)),
+                Value::Level(level) => labels.push(level.clone()),
+                Value::Missing => labels.push("(missing)".into()),
+                Value::Present => labels.push("(present)".into()),
+            }
+        }
+        Axis { numbers, labels }
+    }
+}
+
+/// Predictions of single rows taken apart: Shapley values.
+#[derive(Serialize)]
+pub(super) struct Local {
+    /// Positions among the rows shown.
+    rows: Vec<usize>,
+    /// Mean prediction for each task.
+    base: Vec<f64>,
+    /// For each task and row, the inputs of largest share: position, share and its standard deviation.
+    parts: Vec<Vec<Vec<(usize, f64, Option<f64>)>>>,
+    /// How many inputs are not among them, and their shares together.
+    others: usize,
+    rest: Vec<Vec<f64>>,
+    background: usize,
+}
+
+impl Local {
+    /// From the Shapley values of some rows; `shown` are the rows that the report shows, those among them.
+    pub(super) fn new(found: &Shapley, shown: &[usize]) -> Local {
+        let (tasks, inputs) = (found.values.len(), found.values[0].ncols());
+        let most = (NUMBERS / (3 * PARTS * tasks)).clamp(1, found.background.len());
+        let chosen: Vec<usize> = (0..most).map(|i| i * found.background.len() / most).collect();
+        let place = |row: &usize| shown.binary_search(row).unwrap_or_else(|next| next);
+        let rows = chosen.iter().map(|&i| place(&found.background[i])).collect();
+        let part = |c: usize, row: usize| -> Vec<(usize, f64, Option<f64>)> {
+            let values: Vec<f64> = (0..inputs).map(|i| found.values[c][(row, i)]).collect();
+            let size: Vec<f64> = values.iter().map(|value| value.abs()).collect();
+            let std = |i: usize| found.std.as_ref().map(|std| super::brief(std[c][(row, i)]));
+            falling(&size).into_iter().take(PARTS).map(|i| (i, super::brief(values[i]), std(i))).collect()
+        };
+        let parts: Vec<Vec<_>> = (0..tasks).map(|c| chosen.iter().map(|&row| part(c, row)).collect()).collect();
+        // What is left to the prediction, so that the shares shown add up to it.
+        let rest = |c: usize| {
+            let left = |(i, &row): (usize, &usize)| {
+                let shown: f64 = parts[c][i].iter().map(|part| part.1).sum();
+                found.prediction[(row, c)] - found.base[c] - shown
+            };
+            briefly(chosen.iter().enumerate().map(left))
+        };
+        Local {
+            base: briefly(found.base.iter().copied()),
+            others: inputs.saturating_sub(PARTS),
+            rest: (0..tasks).map(rest).collect(),
+            background: found.background.len(),
+            parts,
+            rows,
+        }
+    }
+}
+
+/// Correlations between targets, row after row of each table.
+#[derive(Serialize)]
+pub(super) struct Together {
+    targets: Vec<Vec<f64>>,
+    signal: Vec<Vec<f64>>,
+    residuals: Vec<Vec<f64>>,
+}
+
+impl Together {
+    pub(super) fn new(model: &Model, data: &Dataset) -> Result<Together> {
+        let TaskCorrelation { targets, signal, residuals } = task_correlation(model, data)?;
+        Ok(Together { targets: by_task(&targets), signal: by_task(&signal), residuals: by_task(&residuals) })
+    }
+}

@@ -1,0 +1,271 @@
+//! The report: one HTML page that shows what a model learned and how far to trust it, and a model card in Markdown.
+//!
+//! This code computes one block of facts and puts it into a page that is a file of its own (`page/`): no figure is drawn
+//! here, and nothing is computed there but the what-if panel, which evaluates the model file itself. The page needs no
+//! network. The same model, data and program give the same bytes.
+
+mod card;
+mod inside;
+mod learned;
+mod quality;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use crate::data::{Dataset, expect_count};
+use crate::error::{Error, Result};
+use crate::normal;
+use crate::{Form, Model};
+use inside::Inside;
+use learned::{Learned, Local, Together};
+use quality::Quality;
+use serde::Serialize;
+use serde_json::Value;
+use verdict::Verdict;
+
+/// Most bytes of the model file that a report takes in for its what-if panel; with the rest it stays below five million.
+const FORMULA_BYTES: usize = 3_000_000;
+/// Most rows whose factor a browser computes without making its user wait.
+const INTERVAL_ROWS: usize = 1500;
+/// Probabilities of the intervals the what-if panel offers.
+const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
+
+/// What a report should say beside what model and data say themselves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Title of the page.
+    pub title: String,
+    /// Whether single rows may be shown. Without them there is no what-if panel for a kernel machine, which is made of
+    /// its training rows.
+    pub row_data: bool,
+    /// Number of each row in the table it comes from; empty means 1, 2, 3, …
+    pub row_numbers: Vec<usize>,
+    /// Where everything comes from: files, hashes, the command. Pairs of label and value.
+    pub origin: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { title: "Model report".into(), row_data: true, row_numbers: Vec::new(), origin: Vec::new() }
+    }
+}
+
+/// Everything a report shows.
+#[derive(Serialize)]
+pub struct Report {
+    title: String,
+    row_data: bool,
+    targets: Vec<String>,
+    inputs: Vec<String>,
+    /// Columns the inputs become.
+    columns: Vec<String>,
+    model: ModelFacts,
+    verdict: Verdict,
+    /// `None` without data.
+    quality: Option<Quality>,
+    /// `None` without rows to look at the function around.
+    learned: Option<Learned>,
+    /// `None` without data or where single rows may not be shown.
+    local: Option<Local>,
+    together: Option<Together>,
+    inside: Inside,
+    origin: Vec<(String, String)>,
+    settings: Value,
+    what_if: WhatIf,
+    card: String,
+}
+
+/// The model in a few numbers.
+#[derive(Serialize)]
+struct ModelFacts {
+    form: &'static str,
+    terms: usize,
+    rows: usize,
+    stop: crate::Stop,
+    steps: usize,
+    bound: f64,
+    bandwidth: f64,
+    noise_std: Vec<f64>,
+    target_scale: Vec<f64>,
+}
+
+/// What the what-if panel computes with, or why there is none.
+#[derive(Serialize)]
+struct WhatIf {
+    /// The model file, whose formula the page evaluates.
+    file: Option<Value>,
+    /// Why the panel is left out, or its intervals.
+    absent: Option<String>,
+    intervals: bool,
+    /// Probability and reach, in standard deviations, of each interval.
+    levels: Vec<(f64, f64)>,
+}
+
+impl Report {
+    /// Computes what the report shows. `data` are the rows the model was fitted to: everything about how well it does
+    /// needs them.
+    pub fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Report> {
+        if let Some(data) = data
+            && !options.row_numbers.is_empty()
+        {
+            expect_count("the list of row numbers", "entries", options.row_numbers.len(), data.rows())?;
+        }
+        let learned = Learned::new(model, data, options)?;
+        let explained = learned.as_ref().map_or(&[][..], |learned| &learned.shapley.background);
+        let shown = quality::shown_rows(model.training_rows(), explained);
+        let quality = data.map(|data| Quality::new(model, data, &shown, options)).transpose()?;
+        let rows_allowed = data.is_some() && options.row_data;
+        let mut report = Report {
+            title: options.title.clone(),
+            row_data: options.row_data,
+            targets: model.target_names().to_vec(),
+            inputs: match model.encoder() {
+                Some(encoder) => encoder.raw_inputs().iter().map(|input| input.name.clone()).collect(),
+                None => model.input_names().to_vec(),
+            },
+            columns: model.input_names().to_vec(),
+            model: ModelFacts::new(model),
+            verdict: Verdict::new(model, data, quality.as_ref()),
+            local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(&learned.shapley, &shown)),
+            learned,
+            together: data.map(|data| Together::new(model, data)).transpose()?,
+            inside: Inside::new(model),
+            origin: options.origin.clone(),
+            settings: serde_json::to_value(model.settings()).unwrap_or_default(),
+            what_if: WhatIf::new(model, options.row_data)?,
+            card: String::new(),
+            quality,
+        };
+        report.card = card::write(&report, model);
+        Ok(report)
+    }
+
+    /// The page: one HTML file that needs nothing else.
+    pub fn html(&self) -> Result<String> {
+        let wrong = |e: serde_json::Error| Error::Setting { name: "report", problem: e.to_string() };
+        // Inside a script element only "<" could end it.
+        let facts = serde_json::to_string(self).map_err(wrong)?.replace('<', "\\u003c");
+        let script = [
+            include_str!("page/formula.js"),
+            include_str!("page/learned.js"),
+            include_str!("page/figures.js"),
+            include_str!("page/what_if.js"),
+            include_str!("page/page.js"),
+        ]
+        .concat();
+        let fill = |name: &str| match name {
+            "title" => escaped(&self.title),
+            "style" => include_str!("page/style.css").into(),
+            "facts" => facts.clone(),
+            "libraries" => [include_str!("page/vendor/d3.min.js"), include_str!("page/vendor/plot.min.js")].join("\n"),
+            _ => script.clone(),
+        };
+        Ok(filled(include_str!("page/template.html"), fill))
+    }
+
+    /// The model card: Markdown with the headings of Annex IV of the EU AI Act and of TRIPOD+AI, filled as far as the
+    /// program knows; what a person has to add is marked.
+    pub fn card(&self) -> &str {
+        &self.card
+    }
+}
+
+impl ModelFacts {
+    fn new(model: &Model) -> ModelFacts {
+        ModelFacts {
+            form: match model.settings().form {
+                Form::Kernel => "kernel",
+                Form::Sinusoids { .. } => "sinusoids",
+                Form::Cosines => "cosines",
+            },
+            terms: model.active_features(),
+            rows: model.training_rows(),
+            stop: model.stop(),
+            steps: model.trace().len(),
+            bound: model.bound(),
+            bandwidth: model.bandwidth(),
+            noise_std: model.noise_std(),
+            target_scale: model.target_scale().to_vec(),
+        }
+    }
+}
+
+impl WhatIf {
+    fn new(model: &Model, row_data: bool) -> Result<WhatIf> {
+        let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
+        let without = |why: String| WhatIf { file: None, absent: Some(why), intervals: false, levels: Vec::new() };
+        let kernel = model.settings().form == Form::Kernel;
+        if kernel && !row_data {
+            return Ok(without(
+                "This model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
+                 was asked to show no row (--no-row-data). A model of sinusoids (fit --sparsity) has a formula without them."
+                    .into(),
+            ));
+        }
+        let mut file: Value = serde_json::from_str(&model.to_json()?).unwrap_or_default();
+        file["training"]["trace"] = Value::Null;
+        let too_large = |file: &Value| file.to_string().len() > FORMULA_BYTES;
+        let mut absent = None;
+        if kernel && model.training_rows() > INTERVAL_ROWS {
+            absent = Some(format!(
+                "Intervals are left out: with more than {INTERVAL_ROWS} training rows a browser would take too long. \
+                 rffblr predict gives them."
+            ));
+        }
+        if too_large(&file)
+            && let Some(shapes) = file["posterior"]["shapes"].as_array_mut()
+        {
+            shapes.clear();
+            absent = Some(
+                "Intervals are left out: the covariance of so many terms would make this file too large. rffblr predict \
+                 gives them."
+                    .into(),
+            );
+        }
+        if too_large(&file) {
+            return Ok(without(format!(
+                "The formula of this model takes more than {} million characters, too many for this page. rffblr predict \
+                 evaluates it.",
+                FORMULA_BYTES / 1_000_000
+            )));
+        }
+        Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
+    }
+}
+
+/// The template with each {{name}} replaced. What is put in is not looked at again.
+fn filled(template: &str, fill: impl Fn(&str) -> String) -> String {
+    let mut parts = template.split("{{");
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
+        page += &fill(name);
+        page += rest;
+    }
+    page
+}
+
+/// Text as it can stand in HTML.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Seven significant digits: more than a figure shows, and half the bytes.
+fn brief(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
+}
+
+fn briefly(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    values.into_iter().map(brief).collect()
+}

@@ -1,0 +1,225 @@
+// The model evaluated from its own file: the same sums as `rffblr predict`, for one row at a time.
+// Equation numbers are those of docs/derivation.md.
+
+/** From the raw inputs of one row (number, text, or null for missing) to the numbers the model sees. */
+function encodeRow(file, raw) {
+  if (!file.encoder) return file.inputs.names.map((name) => raw[name]);
+  const out = [];
+  for (const { name, encoding } of file.encoder.inputs) {
+    const value = raw[name];
+    const missing = value === null;
+    if (encoding === "presence") out.push(missing ? 1 : 0);
+    else if (encoding.numeric) {
+      out.push(missing ? encoding.numeric.median : value);
+      if (encoding.numeric.indicator) out.push(missing ? 1 : 0);
+    } else {
+      // A level that training did not have is no level at all.
+      for (const level of encoding.categorical.levels) out.push(level === value ? 1 : 0);
+      if (encoding.categorical.indicator) out.push(missing ? 1 : 0);
+    }
+  }
+  return out;
+}
+
+/** The way back, for a training row: encoded numbers to raw inputs. */
+function decodeRow(file, encoded) {
+  const raw = {};
+  if (!file.encoder) {
+    file.inputs.names.forEach((name, d) => (raw[name] = encoded[d]));
+    return raw;
+  }
+  let next = 0;
+  for (const { name, encoding } of file.encoder.inputs) {
+    if (encoding === "presence") {
+      // The number itself was the same in all rows that had it; any will do.
+      raw[name] = encoded[next++] === 1 ? null : 0;
+    } else if (encoding.numeric) {
+      raw[name] = encoded[next++];
+      if (encoding.numeric.indicator && encoded[next++] === 1) raw[name] = null;
+    } else {
+      const levels = encoding.categorical.levels;
+      const found = levels.findIndex((_, i) => encoded[next + i] === 1);
+      raw[name] = found < 0 ? null : levels[found];
+      next += levels.length + (encoding.categorical.indicator ? 1 : 0);
+    }
+  }
+  return raw;
+}
+
+/**
+ * A predictor: `predict(encoded row, task)` gives the mean of each target, and latent and observation deviation of one;
+ * without a task means alone.
+ */
+function predictorOf(file) {
+  const machine = file.machine ? kernelMachine(file.machine) : cosines(file);
+  const { inputs, targets } = file;
+  return {
+    predict(row, task) {
+      const z = row.map((value, d) => standardised(value, inputs.mean[d], inputs.scale[d]));
+      const found = machine(z, task);
+      const mean = found.mean.map((value, c) => targets.mean[c] + targets.scale[c] * value);
+      if (task === undefined) return { mean };
+      return {
+        mean,
+        latentStd: targets.scale[task] * Math.sqrt(found.variance),
+        std: targets.scale[task] * Math.sqrt(found.variance + noiseVariance(file, task)),
+      };
+    },
+  };
+}
+
+function standardised(value, mean, scale) {
+  const difference = value - mean;
+  return Number.isFinite(difference) ? difference / scale : value / scale - mean / scale;
+}
+
+function noiseVariance(file, task) {
+  if (file.machine) return file.machine.amplitude[task] * file.machine.noise[task];
+  const { shape, rate } = file.noise[task];
+  return rate / Math.max(shape - 1, shape / 2);
+}
+
+/** f(x) = Σ β κ(x_n, x) with variance a (κ(x, x) − ‖L⁻¹ u κ(X, x)‖²), (27). */
+function kernelMachine(machine) {
+  const { kernel, observed, noise, amplitude } = machine;
+  const root = machine.root_weights;
+  const rows = rowsOf(machine.rows);
+  const beta = columnsOf(machine.coefficients);
+  const columns = machine.rows.columns;
+  const relevance = Float64Array.from(kernel.relevance);
+  const similar = (x, y) => {
+    let product = 0, square = 0, weighted = 0, absolute = 0;
+    for (let d = 0; d < columns; d++) {
+      const delta = x[d] - y[d];
+      const scaled = relevance[d] * delta;
+      product += x[d] * y[d];
+      square += delta * delta;
+      weighted += scaled * delta;
+      absolute += Math.abs(scaled);
+    }
+    return (
+      1 +
+      (kernel.linear * product) / columns +
+      kernel.rbf.variance * Math.exp(-kernel.rbf.scale * square) +
+      kernel.laplace.variance * Math.exp(-kernel.laplace.scale * Math.sqrt(weighted)) +
+      kernel.laplace_l1.variance * Math.exp(-kernel.laplace_l1.scale * absolute)
+    );
+  };
+  // Tasks observed in the same rows with the same noise share a factor; it is computed when first asked for.
+  const factors = new Map();
+  const factor = (task) => {
+    const key = JSON.stringify([observed[task], noise[task]]);
+    if (!factors.has(key)) {
+      const used = observed[task] ?? rows.map((_, n) => n);
+      const entry = (i, j) =>
+        root[used[i]] * root[used[j]] * similar(rows[used[i]], rows[used[j]]) + (i === j ? noise[task] : 0);
+      factors.set(key, { used, lower: cholesky(used.length, entry) });
+    }
+    return factors.get(key);
+  };
+  return (row, task) => {
+    const z = Float64Array.from(row);
+    const k = rows.map((other) => similar(other, z));
+    const mean = beta.map((column) => column.reduce((sum, b, n) => sum + b * k[n], 0));
+    if (task === undefined) return { mean };
+    const { used, lower } = factor(task);
+    const half = halfSolve(lower, used.map((n) => root[n] * k[n]));
+    const left = similar(z, z) - dotOf(half, half, half.length);
+    return { mean, variance: amplitude[task] * Math.max(left, 0) };
+  };
+}
+
+/** f(x) = Σ w cos(ω·x + p) + links + b with variance φᵀΣφ, (16) and (17). */
+function cosines(file) {
+  const { features, scales, posterior } = file;
+  const directions = columnsOf(features.directions);
+  const stretch = scales.relevance.map((r) => Math.sqrt(2 * r));
+  const speed = Math.sqrt(scales.bandwidth);
+  const link = 1 / Math.sqrt(Math.max(features.directions.rows, 1));
+  const weights = columnsOf(posterior.mean);
+  const shapes = posterior.shapes.map((shape) => ({ ...shape, vectors: columnsOf(shape.vectors) }));
+  return (z, task) => {
+    const phi = directions.map((omega, m) => {
+      let angle = 0;
+      for (let d = 0; d < z.length; d++) angle += z[d] * stretch[d] * omega[d];
+      return features.amplitude * Math.cos(speed * angle + features.offsets[m]);
+    });
+    for (const input of features.links) phi.push(link * z[input]);
+    phi.push(1);
+    const mean = weights.map((column) => dot(column, phi));
+    if (task === undefined) return { mean };
+    const white = phi.map((value, k) => value / Math.sqrt(posterior.precision[k]));
+    const { values, vectors } = shapes.find((shape) => shape.tasks.includes(task));
+    const inside = vectors.map((vector) => dot(vector, white) ** 2);
+    const complete = values.length === posterior.precision.length;
+    const outside = complete ? 0 : Math.max(dot(white, white) - inside.reduce((sum, v) => sum + v, 0), 0);
+    const tau = file.noise[task].shape / file.noise[task].rate;
+    return { mean, variance: inside.reduce((sum, v, j) => sum + v / (1 + tau * values[j]), outside) };
+  };
+}
+
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/** The sum over the first entries of two Float64Arrays: four sums at once, since one waits for itself. */
+function dotOf(a, b, length) {
+  let [s0, s1, s2, s3] = [0, 0, 0, 0];
+  let i = 0;
+  for (; i + 3 < length; i += 4) {
+    s0 += a[i] * b[i];
+    s1 += a[i + 1] * b[i + 1];
+    s2 += a[i + 2] * b[i + 2];
+    s3 += a[i + 3] * b[i + 3];
+  }
+  for (; i < length; i++) s0 += a[i] * b[i];
+  return s0 + s1 + (s2 + s3);
+}
+
+/** Tables are kept column after column. */
+function columnsOf({ rows, columns, values }) {
+  return Array.from({ length: columns }, (_, j) => values.slice(j * rows, (j + 1) * rows));
+}
+
+function rowsOf({ rows, columns, values }) {
+  return Array.from({ length: rows }, (_, i) =>
+    Float64Array.from({ length: columns }, (_, j) => values[j * rows + i]),
+  );
+}
+
+/** L of a positive definite matrix, row by row. */
+function cholesky(size, entry) {
+  const lower = [];
+  for (let i = 0; i < size; i++) {
+    const row = new Float64Array(i + 1);
+    for (let j = 0; j <= i; j++) {
+      const other = j < i ? lower[j] : row;
+      const value = entry(i, j) - dotOf(row, other, j);
+      row[j] = j < i ? value / other[j] : Math.sqrt(value);
+    }
+    lower.push(row);
+  }
+  return lower;
+}
+
+/** L⁻¹ b. */
+function halfSolve(lower, b) {
+  const out = new Float64Array(b.length);
+  for (let i = 0; i < b.length; i++) {
+    out[i] = (b[i] - dotOf(lower[i], out, i)) / lower[i][i];
+  }
+  return out;
+}
+
+/** The largest difference, in predictive deviations, between the stored probe predictions and what this page computes. */
+function probeDifference(file) {
+  const { predict } = predictorOf(file);
+  const [mean, std] = [rowsOf(file.probes.mean), rowsOf(file.probes.std)];
+  const differences = rowsOf(file.probes.inputs).flatMap((row, i) => {
+    const found = predict(Array.from(row));
+    return found.mean.map((value, c) => Math.abs(value - mean[i][c]) / std[i][c]);
+  });
+  return Math.max(...differences);
+}

@@ -1,0 +1,213 @@
+//! How well the model does for rows left out, beside ridge regression and the mean; and what the inputs look like.
+
+use super::{Options, brief, briefly};
+use crate::baselines::{Ridge, TrainingMean};
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::explain::{Diagnostics, diagnostics};
+use crate::linalg::{Mat, MatRef};
+use crate::metrics::{MetricsError, ReferenceMean, Scores, Spread};
+use crate::{Error, Model};
+use serde::Serialize;
+
+/// Probability of the intervals that are judged.
+pub(super) const LEVEL: f64 = 0.9;
+/// Most rows shown one by one.
+const ROWS: usize = 2000;
+/// Most cells of inputs of those rows.
+const CELLS: usize = 150_000;
+/// Bars of the strip that shows where the values of an input lie.
+const BARS: usize = 24;
+/// Without row data: fewest rows that may be told of together, and the share of rows cut off at both ends of a range.
+const CROWD: usize = 5;
+pub(super) const TAIL: f64 = 0.05;
+/// Bars of the histogram of the probability integral transform.
+const TRANSFORM_BARS: usize = 10;
+/// Rows listed as influential.
+const INFLUENTIAL: usize = 10;
+
+#[derive(Serialize)]
+pub(super) struct Quality {
+    pub(super) task_r2: f64,
+    pub(super) pooled_r2: f64,
+    pub(super) tasks: Vec<TaskQuality>,
+    /// The model first, then ridge regression and the mean.
+    pub(super) methods: Vec<MethodQuality>,
+    /// Probabilities of intervals, and the share of values inside for each task.
+    levels: Vec<f64>,
+    inside: Vec<Vec<f64>>,
+    /// How many values of each task lie in each tenth of their predicted distribution.
+    transform: Vec<Vec<usize>>,
+    strips: Vec<Strip>,
+    rows: Option<Rows>,
+}
+
+#[derive(Serialize)]
+pub(super) struct TaskQuality {
+    pub(super) observed: usize,
+    pub(super) r2: f64,
+    pub(super) rmse: f64,
+    pub(super) mae: f64,
+    pub(super) nlpd: f64,
+    /// Share of observed values inside their 90 % interval.
+    pub(super) coverage: f64,
+}
+
+#[derive(Serialize)]
+pub(super) struct MethodQuality {
+    pub(super) name: &'static str,
+    pub(super) task_r2: f64,
+    pub(super) r2: Vec<f64>,
+    pub(super) rmse: Vec<f64>,
+}
+
+/// Where the values of an input lie.
+#[derive(Serialize)]
+struct Strip {
+    low: f64,
+    high: f64,
+    counts: Vec<usize>,
+}
+
+/// Single rows: one list for each task or input.
+#[derive(Serialize)]
+struct Rows {
+    /// How many there are; fewer may be shown.
+    total: usize,
+    number: Vec<usize>,
+    observed: Vec<Vec<f64>>,
+    mean: Vec<Vec<f64>>,
+    std: Vec<Vec<f64>>,
+    leverage: Vec<Vec<f64>>,
+    /// How far a fitted value moves when its row is left out, in predicted standard deviations.
+    influence: Vec<Vec<f64>>,
+    /// The rows that do so most over all tasks: number in the table and root mean square.
+    most_influential: Vec<(usize, f64)>,
+    /// Empty if there are too many.
+    inputs: Vec<Vec<f64>>,
+}
+
+impl Quality {
+    pub(super) fn new(model: &Model, data: &Dataset, shown: &[usize], options: &Options) -> Result<Quality> {
+        let found = diagnostics(model, data)?;
+        let left_out = &found.prediction;
+        let levels: Vec<f64> = (1..20).map(|i| f64::from(i) * 0.05).collect();
+        let calibration = found.calibration(&levels);
+        let inside = |c: usize| briefly(calibration.iter().map(|at| at.per_task[c]));
+        let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
+        let scores = scores(data, &left_out.mean, Some(spread))?;
+        let each = &scores.per_task;
+        let of = |list: &Option<Vec<f64>>, c: usize| list.as_ref().map_or(f64::NAN, |list| list[c]);
+        let task = |c: usize| TaskQuality {
+            observed: each.observed[c],
+            r2: brief(each.r2[c]),
+            rmse: brief(each.rmse[c]),
+            mae: brief(each.mae[c]),
+            nlpd: brief(of(&each.nlpd, c)),
+            coverage: brief(of(&each.coverage, c)),
+        };
+        let ridge = self::scores(data, &Ridge.leave_one_out(data)?, None)?;
+        let mean = self::scores(data, &TrainingMean.leave_one_out(data), None)?;
+        let strip = |d: usize| Strip::new(data.inputs().col(d).iter().copied().collect(), options.row_data);
+        Ok(Quality {
+            task_r2: brief(scores.task_r2),
+            pooled_r2: brief(scores.pooled_r2),
+            tasks: (0..data.targets().ncols()).map(task).collect(),
+            methods: vec![method("this model", &scores), method("ridge regression", &ridge), method("the mean", &mean)],
+            inside: (0..data.targets().ncols()).map(inside).collect(),
+            levels: briefly(levels.iter().copied()),
+            transform: (0..data.targets().ncols()).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
+            strips: (0..data.inputs().ncols()).map(strip).collect(),
+            rows: options.row_data.then(|| Rows::new(data, &found, shown, options)),
+        })
+    }
+}
+
+fn scores(data: &Dataset, prediction: &Mat<f64>, spread: Option<Spread<'_>>) -> Result<Scores> {
+    let wrong = |e: MetricsError| Error::Setting { name: "data", problem: e.to_string() };
+    // Rows of weight zero were never learned from and are not judged.
+    let observed = |row: usize| data.weights().is_none_or(|w| w[row] > 0.0);
+    let truth = Mat::from_fn(data.rows(), data.targets().ncols(), |row, c| {
+        if observed(row) { data.targets()[(row, c)] } else { f64::NAN }
+    });
+    Scores::new(truth.as_ref(), prediction.as_ref(), spread, ReferenceMean::Test).map_err(wrong)
+}
+
+fn method(name: &'static str, scores: &Scores) -> MethodQuality {
+    MethodQuality {
+        name,
+        task_r2: brief(scores.task_r2),
+        r2: briefly(scores.per_task.r2.iter().copied()),
+        rmse: briefly(scores.per_task.rmse.iter().copied()),
+    }
+}
+
+/// How many probabilities lie in each tenth.
+fn histogram(probabilities: &[f64]) -> Vec<usize> {
+    let mut counts = vec![0; TRANSFORM_BARS];
+    for p in probabilities.iter().filter(|p| !p.is_nan()) {
+        counts[((p * TRANSFORM_BARS as f64) as usize).min(TRANSFORM_BARS - 1)] += 1;
+    }
+    counts
+}
+
+/// The values below which these shares of all lie; zero if there are none.
+pub(super) fn quantile(mut values: Vec<f64>, shares: [f64; 2]) -> [f64; 2] {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1) as f64;
+    shares.map(|share| values.get((share * last).round() as usize).copied().unwrap_or(0.0))
+}
+
+impl Strip {
+    fn new(values: Vec<f64>, row_data: bool) -> Strip {
+        let tail = if row_data { 0.0 } else { TAIL };
+        let [low, high] = quantile(values.clone(), [tail, 1.0 - tail]);
+        let mut counts = vec![0; BARS];
+        for value in values.iter().filter(|value| (low..=high).contains(*value)) {
+            // Halves first: the range of finite numbers may not be finite.
+            let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+            let bar = if share.is_finite() { (share * BARS as f64) as usize } else { 0 };
+            counts[bar.min(BARS - 1)] += 1;
+        }
+        if !row_data {
+            counts.iter_mut().filter(|count| **count < CROWD).for_each(|count| *count = 0);
+        }
+        Strip { low: brief(low), high: brief(high), counts }
+    }
+}
+
+/// Rows that are shown one by one: evenly through the table, and those explained, in rising order.
+pub(super) fn shown_rows(rows: usize, explained: &[usize]) -> Vec<usize> {
+    let shown = rows.min(ROWS);
+    let mut chosen: Vec<usize> = (0..shown).map(|i| i * rows / shown).chain(explained.iter().copied()).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+impl Rows {
+    fn new(data: &Dataset, found: &Diagnostics, chosen: &[usize], options: &Options) -> Rows {
+        let columns = |table: MatRef<'_, f64>| -> Vec<Vec<f64>> {
+            (0..table.ncols()).map(|c| briefly(chosen.iter().map(|&row| table[(row, c)]))).collect()
+        };
+        let number = |&row: &usize| options.row_numbers.get(row).copied().unwrap_or(row + 1);
+        // As they are in the table: a row that is loaded into the what-if panel gives the model's own prediction.
+        let inputs = |d: usize| chosen.iter().map(|&row| data.inputs()[(row, d)]).collect();
+        let few = chosen.len() * data.inputs().ncols() <= CELLS;
+        Rows {
+            total: data.rows(),
+            number: chosen.iter().map(number).collect(),
+            observed: columns(data.targets()),
+            mean: columns(found.prediction.mean.as_ref()),
+            std: columns(found.prediction.std.as_ref()),
+            leverage: columns(found.leverage.as_ref()),
+            influence: columns(found.influence.as_ref()),
+            most_influential: found
+                .most_influential(INFLUENTIAL)
+                .iter()
+                .map(|(row, size)| (number(row), brief(*size)))
+                .collect(),
+            inputs: if few { (0..data.inputs().ncols()).map(inputs).collect() } else { Vec::new() },
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The verdict in words: what the model is good for, what it is not, and what to be wary of.
+
+use super::quality::{LEVEL, Quality};
+use crate::data::Dataset;
+use crate::{Model, Stop};
+use serde::Serialize;
+
+/// Fewer observed values than this judge a target only roughly.
+const FEW: usize = 50;
+/// R² above which a target counts as well predicted, usable, and better than nothing.
+const STRONG: f64 = 0.8;
+const FAIR: f64 = 0.5;
+const WEAK: f64 = 0.2;
+/// What a simple model may lack in R² and still be as good.
+const AS_GOOD: f64 = 0.02;
+/// Standard deviations of a count beyond which it is no chance.
+const CHANCE: f64 = 2.6;
+
+#[derive(Serialize)]
+pub(super) struct Verdict {
+    pub(super) headline: String,
+    pub(super) good_for: Vec<String>,
+    pub(super) not_for: Vec<String>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Verdict {
+    pub(super) fn new(model: &Model, data: Option<&Dataset>, quality: Option<&Quality>) -> Verdict {
+        let mut verdict = match quality {
+            Some(quality) => judged(model, quality),
+            None => Verdict {
+                headline: "Not judged: how well the model does can only be shown together with its training data \
+                           (rffblr report MODEL DATA)."
+                    .into(),
+                good_for: Vec::new(),
+                not_for: Vec::new(),
+                warnings: Vec::new(),
+            },
+        };
+        verdict.not_for.push(
+            "Rows unlike the training rows: the function is learned only where data are; far away its interval is wide \
+             and should be taken at its word."
+                .into(),
+        );
+        verdict.not_for.push("Causes: it says what goes together with a target, not what would change it.".into());
+        match model.stop() {
+            Stop::Converged => {}
+            Stop::MaxIterations => verdict.warnings.push(format!(
+                "The fit ended at its limit of {} steps before it converged; allow more (--max-iterations).",
+                model.settings().max_iterations
+            )),
+            Stop::Requested => verdict.warnings.push("The fit was stopped before it converged.".into()),
+        }
+        let (rows, inputs) = (model.training_rows(), model.input_names().len());
+        if inputs > rows {
+            verdict.warnings.push(format!(
+                "There are more inputs ({inputs}) than rows ({rows}): which of several similar inputs is relevant is \
+                 partly arbitrary."
+            ));
+        }
+        if data.is_some_and(|data| data.weights().is_some()) {
+            verdict.warnings.push("Rows have weights; the scores count every row once.".into());
+        }
+        verdict
+    }
+}
+
+fn judged(model: &Model, quality: &Quality) -> Verdict {
+    let names = model.target_names();
+    let (mut good_for, mut not_for, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    for (c, (name, task)) in names.iter().zip(&quality.tasks).enumerate() {
+        let ridge = quality.methods[1].r2[c];
+        let score = format!("R² {:.2}, typical error {}", task.r2, significant(task.rmse));
+        match task.r2 {
+            r2 if r2 >= STRONG => good_for.push(format!("{name}: predicted well ({score}).")),
+            r2 if r2 >= FAIR => good_for.push(format!("{name}: predicted usably, with a wide interval ({score}).")),
+            r2 if r2 >= WEAK => {
+                not_for.push(format!("Single predictions of {name}: they only show a tendency ({score})."));
+            }
+            _ => not_for.push(format!("{name}: hardly better than its mean ({score}).")),
+        }
+        // Written so that NaN warns of nothing.
+        if ridge >= task.r2 - AS_GOOD && ridge > WEAK {
+            warnings.push(format!(
+                "{name}: ridge regression does as well (R² {ridge:.2} against {:.2}); straight lines would be enough.",
+                task.r2
+            ));
+        }
+        let expected = (LEVEL * (1.0 - LEVEL) / task.observed.max(1) as f64).sqrt();
+        if (task.coverage - LEVEL).abs() > CHANCE * expected {
+            let kind = if task.coverage < LEVEL { "too narrow" } else { "too wide" };
+            warnings.push(format!(
+                "{name}: intervals are {kind}; those of {:.0} % hold {:.0} % of the values.",
+                100.0 * LEVEL,
+                100.0 * task.coverage
+            ));
+        }
+        if task.observed < FEW {
+            warnings.push(format!("{name}: only {} values to judge by; the scores are rough.", task.observed));
+        }
+    }
+    let [own, ridge, mean] = [0, 1, 2].map(|i| quality.methods[i].task_r2);
+    let beside = format!("ridge regression reaches {ridge:.2}, predicting the mean {mean:.2}");
+    let share = format!("{:.0} %", 100.0 * own.max(0.0));
+    let headline = match names.len() {
+        1 => format!("Explains {share} of the variance of {} in rows left out; {beside}.", names[0]),
+        many => format!("Explains {share} of the variance of rows left out, on average over {many} targets; {beside}."),
+    };
+    Verdict { headline, good_for, not_for, warnings }
+}
+
+/// Three significant digits.
+pub(super) fn significant(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || !size.is_finite() {
+        return value.to_string();
+    }
+    if !(1e-3..1e6).contains(&size) {
+        return format!("{value:.2e}");
+    }
+    let decimals = (2 - size.log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{value:.decimals$}")
+}
