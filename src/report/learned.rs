@@ -1,6 +1,6 @@
 //! What the model learned: relevance, partial dependence, single predictions taken apart, correlations between targets.
 
-use super::quality::{TAIL, quantile};
+use super::quality::range;
 use super::{Options, briefly};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -28,7 +28,7 @@ pub(super) struct Learned {
     /// For each task, inputs by falling relevance.
     order: Vec<Vec<usize>>,
     curves: Vec<Curve>,
-    /// The two most relevant inputs of each task together; `None` if there is but one.
+    /// For each task, the two inputs that act most together with others; `None` if there is but one.
     surfaces: Vec<Option<Surface>>,
     /// Rows taken apart: those explained in `Local`.
     #[serde(skip)]
@@ -98,7 +98,12 @@ impl Learned {
         drawn.sort_unstable();
         drawn.dedup();
         let curve = |&input: &usize| Curve::new(&explainer, input, options.row_data);
-        let surface = |c: usize| Surface::new(&explainer, &order[c], c, options.row_data);
+        // What an input does beyond its own curve, it does together with others.
+        let together = |c: usize| -> Vec<f64> {
+            let pairs = relevance.total.col_as_slice(c).iter().zip(relevance.first_order.col_as_slice(c));
+            pairs.map(|(total, alone)| total - alone).collect()
+        };
+        let surface = |c: usize| Surface::new(&explainer, &falling(&together(c)), c, options.row_data);
         let scales = explainer.learned_scales();
         let input = |(i, input): (usize, &crate::explain::Input)| InputFacts {
             name: input.name.clone(),
@@ -169,7 +174,7 @@ fn points(explainer: &Explainer<'_>, input: usize, most: usize, row_data: bool) 
     }
     points.retain(|point| point.value == Value::Missing);
     let values = explainer.rows().col(facts.columns[0]).iter().copied().collect();
-    let [low, high] = quantile(values, [TAIL, 1.0 - TAIL]);
+    let [low, high] = range(values, false);
     let at = |i: usize| {
         let share = i as f64 / (most - 1) as f64;
         let value = low * (1.0 - share) + high * share;

@@ -20,7 +20,7 @@ const CELLS: usize = 150_000;
 const BARS: usize = 24;
 /// Without row data: fewest rows that may be told of together, and the share of rows cut off at both ends of a range.
 const CROWD: usize = 5;
-pub(super) const TAIL: f64 = 0.05;
+const TAIL: f64 = 0.05;
 /// Bars of the histogram of the probability integral transform.
 const TRANSFORM_BARS: usize = 10;
 /// Rows listed as influential.
@@ -151,17 +151,22 @@ fn histogram(probabilities: &[f64]) -> Vec<usize> {
     counts
 }
 
-/// The values below which these shares of all lie; zero if there are none.
-pub(super) fn quantile(mut values: Vec<f64>, shares: [f64; 2]) -> [f64; 2] {
+/// The ends of the range in which values are shown: the smallest and the largest, or, where single rows may not be told
+/// of, the middle of two neighbours near the 5th and the 95th percentile.
+pub(super) fn range(mut values: Vec<f64>, row_data: bool) -> [f64; 2] {
     values.sort_by(f64::total_cmp);
-    let last = values.len().saturating_sub(1) as f64;
-    shares.map(|share| values.get((share * last).round() as usize).copied().unwrap_or(0.0))
+    let Some(last) = values.len().checked_sub(1) else { return [0.0, 0.0] };
+    if row_data {
+        return [values[0], values[last]];
+    }
+    let cut = (TAIL * last as f64) as usize;
+    let middle = |a: usize, b: usize| values[a] / 2.0 + values[b.min(last)] / 2.0;
+    [middle(cut, cut + 1), middle(last - cut, (last - cut).saturating_sub(1))]
 }
 
 impl Strip {
     fn new(values: Vec<f64>, row_data: bool) -> Strip {
-        let tail = if row_data { 0.0 } else { TAIL };
-        let [low, high] = quantile(values.clone(), [tail, 1.0 - tail]);
+        let [low, high] = range(values.clone(), row_data);
         let mut counts = vec![0; BARS];
         for value in values.iter().filter(|value| (low..=high).contains(*value)) {
             // Halves first: the range of finite numbers may not be finite.

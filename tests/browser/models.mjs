@@ -13,6 +13,7 @@ export const EVIL = `<img src=x onerror="window.hacked=1">, </script> {{facts}}`
 export const TARGETS = ["glucose", EVIL];
 
 /** Ninety rows: numbers with gaps, text with gaps, a number that is only there or not, a name that attacks; gaps in a target. */
+// An even number of ages, so that their median is nobody's.
 export function table() {
   const rows = [];
   for (let n = 0; n < 90; n++) {
@@ -22,7 +23,7 @@ export function table() {
     const glucose = 90 + 9 * Math.sin(age / 9) + 2 * dose + noise;
     const other = 1000 + 4 * age * dose + (colour === "red" ? 130 : 0) + 20 * Math.cos(n * 4.1);
     rows.push({
-      age: n % 13 === 5 ? "" : age.toFixed(4), dose, colour: n % 17 === 3 ? "" : colour, ward: n % 5 ? "7" : "",
+      age: n % 12 === 5 ? "" : age.toFixed(4), dose, colour: n % 17 === 3 ? "" : colour, ward: n % 5 ? "7" : "",
       weight: 1 + (n % 3), glucose: n % 8 === 1 ? "" : glucose.toFixed(6), [EVIL]: other.toFixed(6),
     });
   }

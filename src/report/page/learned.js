@@ -39,6 +39,7 @@ const LEARNED_FIGURES = [
         x: { label: null, domain: facts.targets, axis: "top", tickFormat: clipped(Math.max(4, Math.floor(column / 8))), tickSize: 0 },
         y: { label: null, domain: inputs.map((i) => nameOf(facts, i)), tickFormat: clipped(Math.floor(room / 7.5)), tickSize: 0 },
         marks: [
+          Plot.cell(cells, { x: "target", y: "input", fill: "var(--soft)", inset: 1, rx: 2 }),
           Plot.cell(cells, { x: "target", y: "input", fill: "var(--one)", fillOpacity: (d) => d.share / most, inset: 1, rx: 2, tip: true,
             title: (d) => `${d.input} → ${d.target}\n${short(d.share)} of the variance` }),
           Plot.cell([{ target: facts.targets[task] }].flatMap((d) => inputs.map((i) => ({ ...d, input: nameOf(facts, i) }))), { x: "target", y: "input", stroke: "var(--quiet)", strokeOpacity: 0.5, inset: 0.5, rx: 2 }),
@@ -96,8 +97,8 @@ const LEARNED_FIGURES = [
     },
   },
   {
-    section: "learned", id: "surface", title: "The two most relevant inputs together",
-    read: "Mean prediction of this target when both are set: orange is high, blue is low. If the pattern is not the same in every row, the two interact.",
+    section: "learned", id: "surface", title: "Two inputs together",
+    read: "Mean prediction of this target when the two inputs are set that act most through interactions: orange is high, blue is low. If rows do not have the same pattern, the two interact.",
     needs: (facts) => needsLearned(facts) ?? (facts.inputs.length > 1 ? null : "Needs two inputs."),
     table: surfaceOf,
     draw(facts, task, width) {
@@ -134,7 +135,7 @@ const LEARNED_FIGURES = [
   },
   {
     section: "single", id: "local", title: "A training row taken apart", wide: true,
-    read: "From the average prediction to that of one row, input by input (Shapley values): bars to the right raise it, to the left lower it; together they add up exactly.",
+    read: "From the average prediction to that of one row, input by input (Shapley values): orange raises it, blue lowers it; together they add up exactly. The row itself is among the data here.",
     needs: (facts) => (facts.quality && !facts.quality.rows ? NEEDS_ROWS : facts.local ? null : NEEDS_DATA),
     row: 0,
     table: (facts, task) => localTable(facts, task),
