@@ -2,7 +2,7 @@
 //!
 //! A coalition S of inputs has the value v(S) = Π_{j∈S} a_j Π_{j∉S} b_j. The mean over all orders of what input i adds is
 //! φ_i = ∫₀¹ (a_i − b_i) Π_{j≠i} (t a_j + (1−t) b_j) dt: an integral of a polynomial, which Gauss' rule with half as many
-//! nodes as inputs does exactly, and far fewer do to any precision wanted ([`Rules::enough`] says how many, by a bound).
+//! nodes as inputs does exactly, and far fewer do to any precision wanted (a bound says how many).
 //! Products of all but one factor come from a forward and a backward pass, so that no factor is ever divided by.
 //!
 //! Each body is compiled three times and chosen when the program runs, as in `kernel::pairs`; all give the same bits.
@@ -18,7 +18,7 @@ pub(super) type Lane = [f64; LANES];
 /// What a Shapley value of a term of size one may be wrong by.
 pub(super) const TOLERANCE: f64 = 1e-13;
 /// Sizes ρ of the ellipses around [−1, 1] on which the polynomial is bounded.
-pub(super) const ELLIPSES: [f64; 4] = [1.4, 2.2, 4.0, 8.0];
+const ELLIPSES: [f64; 6] = [1.4, 2.2, 4.0, 10.0, 40.0, 300.0];
 
 /// Gauss' rule on [−1, 1].
 #[derive(Clone, Debug)]
@@ -75,28 +75,39 @@ impl Rules {
         Rules { rules: orders.into_iter().map(Rule::new).collect(), tolerance }
     }
 
-    /// The smallest rule with at least so many nodes.
-    fn at_least(&self, nodes: f64) -> &Rule {
-        let position = self.rules.partition_point(|rule| (rule.nodes.len() as f64) < nodes);
+    /// The rule at a position.
+    pub(super) fn get(&self, position: usize) -> &Rule {
         &self.rules[position.min(self.rules.len() - 1)]
     }
 
-    /// The smallest rule that is exact to the tolerance, given ln of a bound of the integrand on each ellipse: the error
-    /// of T nodes is at most (64/15) M ρ^(−2T)/(1 − ρ⁻²).
-    pub(super) fn enough(&self, logarithms: impl Iterator<Item = (f64, f64)>) -> &Rule {
-        let needed = logarithms.map(|(rho, bound)| {
+    /// Position of the smallest rule that is exact to the tolerance, given ln of a bound of the integrand on an ellipse of
+    /// half axes a and b: the error of T nodes is at most (64/15) M ρ^(−2T)/(1 − ρ⁻²).
+    fn enough(&self, bound: impl Fn(f64, f64) -> f64) -> usize {
+        let needed = ELLIPSES.map(|rho| {
             let constant = 64.0 / 15.0 / (1.0 - rho.powi(-2));
+            let bound = bound(0.5 * (rho + 1.0 / rho), 0.5 * (rho - 1.0 / rho));
             (bound + (constant / self.tolerance).ln()) / (2.0 * rho.ln())
         });
-        self.at_least(needed.fold(f64::INFINITY, f64::min))
+        let needed = needed.into_iter().fold(f64::INFINITY, f64::min);
+        self.rules.partition_point(|rule| (rule.nodes.len() as f64) < needed).min(self.rules.len() - 1)
+    }
+
+    /// Position of the rule for games of factors from 0 to 1, of given size and with −ln of the largest product given. On
+    /// an ellipse of half width a a factor is at most its larger end times 1 + (a−1)/2 · (1 − smaller/larger end); `excess`
+    /// bounds the sum of these last brackets.
+    pub(super) fn for_products(&self, size: f64, depth: f64, excess: f64) -> usize {
+        // Few inputs have an exact rule that is smaller than the question which one to take.
+        if self.rules.len() <= 4 {
+            return self.rules.len() - 1;
+        }
+        self.enough(|a, _| size.ln() - depth + 0.5 * (a - 1.0) * excess)
     }
 }
 
 /// Room for the passes over the inputs of one game.
 pub(super) struct Scratch {
-    /// Of real games the differences a − b; of waves the sine of half the difference of the angles.
+    /// Sine and cosine of half the difference of two angles.
     odd: Vec<Lane>,
-    /// Its cosine.
     even: Vec<Lane>,
     /// Products of the factors before each input, for the nodes of one pass.
     before: Vec<[Lane; 4]>,
@@ -111,32 +122,16 @@ impl Scratch {
 
 /// `out[i] += size · φ_i` of the games with factors a and b, neither negative nor above one.
 #[inline(always)]
-fn products_body(a: &[Lane], b: &[Lane], size: f64, rules: &Rules, scratch: &mut Scratch, out: &mut [Lane]) {
-    let count = a.len();
-    let (b, odd, out) = (&b[..count], &mut scratch.odd[..count], &mut out[..count]);
-    let mut bounds = [[size; LANES]; ELLIPSES.len()];
-    let reach = ELLIPSES.map(|rho| 0.25 * (rho + 1.0 / rho));
-    for j in 0..count {
-        for l in 0..LANES {
-            let difference = a[j][l] - b[j][l];
-            let (middle, half) = (0.5 * (a[j][l] + b[j][l]), difference.abs());
-            odd[j][l] = difference;
-            for (bound, reach) in bounds.iter_mut().zip(reach) {
-                bound[l] *= half.mul_add(reach, middle);
-            }
-        }
-    }
-    let largest = |lanes: &Lane| lanes.iter().copied().fold(0.0, f64::max);
-    let rule = rules.enough(ELLIPSES.iter().zip(&bounds).map(|(&rho, bound)| (rho, largest(bound).ln())));
-    let before = &mut scratch.before[..count];
+fn products_body(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
+    let before = &mut scratch.before;
     for (nodes, weights) in rule.nodes.chunks(4).zip(rule.weights.chunks(4)) {
         match (nodes, weights) {
             (&[n0, n1, n2, n3], &[w0, w1, w2, w3]) => {
-                pass([n0, n1, n2, n3], [w0, w1, w2, w3], size, odd, b, before, out)
+                pass([n0, n1, n2, n3], [w0, w1, w2, w3], size, (a, b), before, out);
             }
-            (&[n0, n1, n2], &[w0, w1, w2]) => pass([n0, n1, n2], [w0, w1, w2], size, odd, b, before, out),
-            (&[n0, n1], &[w0, w1]) => pass([n0, n1], [w0, w1], size, odd, b, before, out),
-            (&[n0], &[w0]) => pass([n0], [w0], size, odd, b, before, out),
+            (&[n0, n1, n2], &[w0, w1, w2]) => pass([n0, n1, n2], [w0, w1, w2], size, (a, b), before, out),
+            (&[n0, n1], &[w0, w1]) => pass([n0, n1], [w0, w1], size, (a, b), before, out),
+            (&[n0], &[w0]) => pass([n0], [w0], size, (a, b), before, out),
             _ => {}
         }
     }
@@ -147,33 +142,32 @@ fn products_body(a: &[Lane], b: &[Lane], size: f64, rules: &Rules, scratch: &mut
 fn pass<const NODES: usize>(
     nodes: [f64; NODES],
     weights: [f64; NODES],
-    size: f64,
-    difference: &[Lane],
-    b: &[Lane],
+    size: &Lane,
+    (a, b): (&[Lane], &[Lane]),
     before: &mut [[Lane; 4]],
     out: &mut [Lane],
 ) {
     let at = nodes.map(|x| 0.5 + 0.5 * x);
-    let mut product = weights.map(|w| [0.5 * w * size; LANES]);
-    for ((d, b), before) in difference.iter().zip(b).zip(before.iter_mut()) {
+    let mut product = weights.map(|w| size.map(|size| 0.5 * w * size));
+    for ((a, b), before) in a.iter().zip(b).zip(before.iter_mut()) {
         for k in 0..NODES {
             before[k] = product[k];
             for l in 0..LANES {
-                product[k][l] *= at[k].mul_add(d[l], b[l]);
+                product[k][l] *= at[k].mul_add(a[l] - b[l], b[l]);
             }
         }
     }
     let mut after = [[1.0; LANES]; NODES];
-    for (((d, b), before), out) in difference.iter().zip(b).zip(before.iter()).zip(out.iter_mut()).rev() {
+    for (((a, b), before), out) in a.iter().zip(b).zip(before.iter()).zip(out.iter_mut()).rev() {
         let mut sum = [0.0; LANES];
         for k in 0..NODES {
             for l in 0..LANES {
                 sum[l] = before[k][l].mul_add(after[k][l], sum[l]);
-                after[k][l] *= at[k].mul_add(d[l], b[l]);
+                after[k][l] *= at[k].mul_add(a[l] - b[l], b[l]);
             }
         }
         for l in 0..LANES {
-            out[l] = sum[l].mul_add(d[l], out[l]);
+            out[l] = sum[l].mul_add(a[l] - b[l], out[l]);
         }
     }
 }
@@ -192,23 +186,24 @@ fn waves_body(x: &Angles<'_>, z: &Angles<'_>, size: &Lane, rules: &Rules, scratc
     let count = x.cosine.len();
     let (cx, sx, cz, sz) = (&x.cosine[..count], &x.sine[..count], &z.cosine[..count], &z.sine[..count]);
     let (odd, even, out) = (&mut scratch.odd[..count], &mut scratch.even[..count], &mut out[..count]);
-    let (mut tilt, mut spread) = ([0.0; LANES], [0.0; LANES]);
+    let (mut tilt, mut spread, mut single) = ([0.0; LANES], [0.0; LANES], [0.0f64; LANES]);
     for j in 0..count {
         for l in 0..LANES {
             let sine = sx[j][l].mul_add(cz[j][l], -(cx[j][l] * sz[j][l]));
             let cosine = cx[j][l].mul_add(cz[j][l], sx[j][l] * sz[j][l]);
             (odd[j][l], even[j][l]) = (sine, cosine);
             tilt[l] = sine.mul_add(cosine, tilt[l]);
+            single[l] = single[l].max((sine * cosine).abs());
             spread[l] = sine.mul_add(sine, spread[l]);
         }
     }
-    // |Π (cos h + i z sin h)| ≤ exp(b |Σ sin h cos h| + b² Σ sin² h) on an ellipse of half height b.
-    let bound = |rho: f64| {
-        let height = 0.5 * (rho - 1.0 / rho);
-        let one = |l: usize| size[l].abs().ln() + height * (tilt[l].abs() + 0.5) + height * height * spread[l];
-        (rho, (0..LANES).map(one).fold(f64::NEG_INFINITY, f64::max))
-    };
-    let rule = rules.enough(ELLIPSES.into_iter().map(bound));
+    // |Π (cos h + i z sin h)| ≤ exp(b |Σ sin h cos h| + b² Σ sin² h) on an ellipse of half height b; without one input
+    // the first sum may be larger by what that had in it.
+    let lanes = 0..LANES;
+    let rule = rules.get(rules.enough(|_, b| {
+        let one = |l: usize| size[l].abs().ln() + b * (tilt[l].abs() + single[l]) + b * b * spread[l];
+        lanes.clone().map(one).fold(f64::NEG_INFINITY, f64::max)
+    }));
     let half = rule.nodes.len() / 2;
     let (nodes, weights) = (&rule.nodes[..half], &rule.weights[..half]);
     let before = &mut scratch.before[..count];
@@ -263,26 +258,26 @@ fn wave_pass<const NODES: usize>(
 }
 
 /// `out[i] += size · φ_i` of the games with factors a and b, neither negative nor above one.
-pub(super) fn products(a: &[Lane], b: &[Lane], size: f64, rules: &Rules, scratch: &mut Scratch, out: &mut [Lane]) {
+pub(super) fn products(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(a: &[Lane], b: &[Lane], size: f64, rules: &Rules, scratch: &mut Scratch, out: &mut [Lane]) {
-            products_body(a, b, size, rules, scratch, out);
+        fn avx512(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
+            products_body(a, b, size, rule, scratch, out);
         }
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(a: &[Lane], b: &[Lane], size: f64, rules: &Rules, scratch: &mut Scratch, out: &mut [Lane]) {
-            products_body(a, b, size, rules, scratch, out);
+        fn avx2(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
+            products_body(a, b, size, rule, scratch, out);
         }
         match level() {
             // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(a, b, size, rules, scratch, out) },
+            Level::Avx512 => return unsafe { avx512(a, b, size, rule, scratch, out) },
             // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(a, b, size, rules, scratch, out) },
+            Level::Avx2 => return unsafe { avx2(a, b, size, rule, scratch, out) },
             Level::Plain => {}
         }
     }
-    products_body(a, b, size, rules, scratch, out);
+    products_body(a, b, size, rule, scratch, out);
 }
 
 /// `out[i] += size · φ_i` of games of cosines; see [`waves_body`].

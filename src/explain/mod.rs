@@ -26,9 +26,11 @@ mod diagnostics;
 mod functional;
 mod game;
 mod hybrids;
+mod kernels;
 mod mixture;
 mod partial;
 mod relevance;
+mod series;
 mod shapley;
 mod spread;
 #[cfg(test)]

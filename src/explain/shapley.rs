@@ -1,17 +1,21 @@
 //! Shapley values of predictions (equations 34 to 36).
 
 use super::functional::{apply, terms};
-use super::game::{Angles, LANES, Lane, Rules, Scratch, TOLERANCE, products, waves};
+use super::game::{Angles, LANES, Lane, Rules, Scratch, TOLERANCE, waves};
+use super::kernels::Family;
 use super::mixture::exponentials_of_root;
+use super::series::{FEWEST_INPUTS, Series};
 use super::{Background, Explainer};
 use crate::error::Result;
-use crate::kernel::{KernelMachine, exponentials};
+use crate::kernel::KernelMachine;
 use crate::linalg::{Mat, MatRef, dot};
 use crate::model::{Function, Waves};
 use rayon::prelude::*;
 
 /// Steps of games worth a few seconds on two cores.
 const GAMES: f64 = 4e10;
+/// Steps of the double integral behind a deviation, for one input and two background rows.
+const DOUBLED: f64 = 10_000.0;
 /// Numbers in the table of terms by functionals that is worked on at once.
 const TABLE: usize = 6_000_000;
 
@@ -86,7 +90,13 @@ impl Explainer<'_> {
     }
 
     fn table<'b>(&'b self, rows: &'b Mat<f64>, background: &'b Background) -> Table<'b> {
-        Table { rows, background, players: self.inputs.iter().map(|input| input.columns.as_slice()).collect() }
+        let mean = |d: usize| dot(&background.share, background.standardised.col_as_slice(d));
+        Table {
+            rows,
+            background,
+            means: (0..rows.ncols()).map(mean).collect(),
+            players: self.inputs.iter().map(|input| input.columns.as_slice()).collect(),
+        }
     }
 
     /// Shapley values of every term of the function: terms × (rows·players), players running fastest.
@@ -115,6 +125,15 @@ impl Explainer<'_> {
         (GAMES / self.cost()).sqrt().clamp(1.0, self.share.len() as f64) as usize
     }
 
+    /// The largest background for which the Shapley values of one row with their deviations take a few seconds on two cores.
+    pub fn affordable_background_with_std(&self) -> usize {
+        let (games, cost) = match &self.model.function {
+            Function::Waves(_) => return self.affordable_background(1),
+            Function::Kernel(_) => (GAMES, self.inputs.len() as f64 * DOUBLED),
+        };
+        (games / cost).sqrt().clamp(1.0, self.share.len() as f64) as usize
+    }
+
     /// Work of explaining one row against one other, in steps of a pass over one input of one term.
     fn cost(&self) -> f64 {
         let (terms, nodes) = match &self.model.function {
@@ -129,48 +148,45 @@ impl Explainer<'_> {
 pub(super) struct Table<'a> {
     pub(super) rows: &'a Mat<f64>,
     pub(super) background: &'a Background,
+    /// Mean of each column over the background.
+    pub(super) means: Vec<f64>,
     pub(super) players: Vec<&'a [usize]>,
 }
 
 impl Table<'_> {
     /// Shapley value of Σ_d slope_d x_d: what each player's own columns differ from their mean.
     fn straight(&self, row: usize, player: usize, slope: impl Fn(usize) -> f64) -> f64 {
-        self.players[player].iter().map(|&d| slope(d) * (self.rows[(row, d)] - self.mean(d))).sum()
-    }
-
-    /// Mean of a column over the background.
-    pub(super) fn mean(&self, column: usize) -> f64 {
-        dot(&self.background.share, self.background.standardised.col_as_slice(column))
+        self.players[player].iter().map(|&d| slope(d) * (self.rows[(row, d)] - self.means[d])).sum()
     }
 
     /// Puts what each chunk of terms gave in its place.
-    fn gather(&self, terms: usize, first: usize, chunks: Vec<Vec<Lane>>) -> Mat<f64> {
+    fn gather(&self, terms: usize, order: &[usize], chunks: &[Vec<Lane>]) -> Mat<f64> {
         let mut out = Mat::zeros(terms, self.rows.nrows() * self.players.len());
         for functional in 0..out.ncols() {
-            for (chunk, lanes) in chunks.iter().enumerate() {
-                for (l, value) in lanes[functional].iter().enumerate() {
-                    let term = chunk * LANES + l;
-                    if term < first {
-                        out[(term, functional)] = *value;
-                    }
-                }
+            let column = out.col_as_slice_mut(functional);
+            for (some, chunk) in order.chunks(LANES).zip(chunks) {
+                some.iter().zip(chunk[functional]).for_each(|(&term, value)| column[term] = value);
             }
         }
         out
     }
 
     fn of_waves(&self, function: &Waves, terms: usize) -> Mat<f64> {
-        let cosines = function.basis.cosines();
-        let chunks: Vec<Vec<Lane>> = (0..cosines.div_ceil(LANES))
-            .into_par_iter()
-            .map(|chunk| self.chunk_of_waves(function, chunk * LANES))
-            .collect();
-        let mut out = self.gather(terms, cosines, chunks);
-        let factor = function.basis.link_factor();
+        let basis = &function.basis;
+        let cosines = basis.cosines();
+        let speed = |m: usize| (0..basis.inputs()).map(|d| frequency(function, d, m).powi(2)).sum::<f64>();
+        let mut order: Vec<(f64, usize)> = (0..cosines).map(|m| (speed(m), m)).collect();
+        // Cosines that are alike need as many nodes.
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let order: Vec<usize> = order.into_iter().map(|(_, m)| m).collect();
+        let rules = Rules::new(self.players.len(), 2, TOLERANCE);
+        let chunks: Vec<Vec<Lane>> =
+            order.par_chunks(LANES).map(|some| self.chunk_of_waves(function, some, &rules)).collect();
+        let mut out = self.gather(terms, &order, &chunks);
         for row in 0..self.rows.nrows() {
             for player in 0..self.players.len() {
-                for (i, &link) in function.basis.links.iter().enumerate() {
-                    let slope = |d: usize| if d == link { factor } else { 0.0 };
+                for (i, &link) in basis.links.iter().enumerate() {
+                    let slope = |d: usize| if d == link { basis.link_factor() } else { 0.0 };
                     out[(cosines + i, row * self.players.len() + player)] = self.straight(row, player, slope);
                 }
             }
@@ -178,14 +194,15 @@ impl Table<'_> {
         out
     }
 
-    /// Games of eight cosines.
-    fn chunk_of_waves(&self, function: &Waves, first: usize) -> Vec<Lane> {
+    /// Games of up to eight cosines.
+    fn chunk_of_waves(&self, function: &Waves, some: &[usize], rules: &Rules) -> Vec<Lane> {
         let (basis, players) = (&function.basis, self.players.len());
-        let last = basis.cosines();
         let half_angle = |table: &Mat<f64>, row: usize, player: usize| -> Lane {
             std::array::from_fn(|l| {
-                let angle = |d: usize| function.scales.factor(d) * basis.directions[(d, first + l)] * table[(row, d)];
-                if first + l < last { 0.5 * self.players[player].iter().map(|&d| angle(d)).sum::<f64>() } else { 0.0 }
+                let angle = |m: usize| -> f64 {
+                    self.players[player].iter().map(|&d| frequency(function, d, m) * table[(row, d)]).sum()
+                };
+                some.get(l).map_or(0.0, |&m| 0.5 * angle(m))
             })
         };
         let halves = |table: &Mat<f64>| -> Vec<Lane> {
@@ -201,7 +218,6 @@ impl Table<'_> {
             halves.iter().map(|lane| (lane.map(f64::cos), lane.map(f64::sin))).unzip()
         };
         let ((x_cosine, x_sine), (z_cosine, z_sine)) = (both(&x), both(&z));
-        let rules = Rules::new(players, 2, TOLERANCE);
         let mut scratch = Scratch::new(players);
         let mut out = vec![[0.0; LANES]; x.len()];
         for (b, share) in self.background.share.iter().enumerate() {
@@ -210,11 +226,11 @@ impl Table<'_> {
             for row in 0..self.rows.nrows() {
                 let place = row * players..(row + 1) * players;
                 let size: Lane = std::array::from_fn(|l| {
-                    let offset = if first + l < last { basis.offsets[first + l] } else { 0.0 };
-                    -share * basis.amplitude * (offset + x_total[row][l] + z_total[b][l]).sin()
+                    let angle = |m: usize| basis.offsets[m] + x_total[row][l] + z_total[b][l];
+                    some.get(l).map_or(0.0, |&m| -share * basis.amplitude * angle(m).sin())
                 });
                 let to = Angles { cosine: &x_cosine[place.clone()], sine: &x_sine[place.clone()] };
-                waves(&to, &from, &size, &rules, &mut scratch, &mut out[place]);
+                waves(&to, &from, &size, rules, &mut scratch, &mut out[place]);
             }
         }
         out
@@ -222,12 +238,13 @@ impl Table<'_> {
 
     fn of_kernel(&self, machine: &KernelMachine) -> Mat<f64> {
         let (kernel, centres) = (&machine.kernel, &machine.inputs);
-        let mixture = exponentials_of_root(1.0);
+        let prepared = Prepared::new(machine, self.players.len());
         let chunks: Vec<Vec<Lane>> = (0..centres.nrows().div_ceil(LANES))
             .into_par_iter()
-            .map(|chunk| self.chunk_of_kernel(machine, chunk * LANES, &mixture))
+            .map(|chunk| self.chunk_of_kernel(machine, chunk * LANES, &prepared))
             .collect();
-        let mut out = self.gather(centres.nrows(), centres.nrows(), chunks);
+        let order: Vec<usize> = (0..centres.nrows()).collect();
+        let mut out = self.gather(centres.nrows(), &order, &chunks);
         let unit = kernel.linear / centres.ncols() as f64;
         for row in 0..self.rows.nrows() {
             for player in 0..self.players.len() {
@@ -241,81 +258,60 @@ impl Table<'_> {
     }
 
     /// Games of the kernels at eight training rows.
-    fn chunk_of_kernel(&self, machine: &KernelMachine, first: usize, mixture: &[(f64, f64)]) -> Vec<Lane> {
-        let kernel = &machine.kernel;
+    fn chunk_of_kernel(&self, machine: &KernelMachine, first: usize, prepared: &Prepared) -> Vec<Lane> {
+        let (kernel, r) = (&machine.kernel, &machine.kernel.relevance);
         let mut out = vec![[0.0; LANES]; self.rows.nrows() * self.players.len()];
-        let one = |scale: f64, variance: f64| vec![(scale, variance)];
-        let rough =
-            mixture.iter().map(|(s, weight)| (kernel.laplace.scale.powi(2) * s, kernel.laplace.variance * weight));
-        let r = &kernel.relevance;
-        self.play(machine, first, &|_, delta| delta * delta, &one(kernel.rbf.scale, kernel.rbf.variance), &mut out);
-        self.play(machine, first, &|d, delta| r[d] * delta * delta, &rough.collect::<Vec<_>>(), &mut out);
-        let absolute = one(kernel.laplace_l1.scale, kernel.laplace_l1.variance);
-        self.play(machine, first, &|d, delta| r[d] * delta.abs(), &absolute, &mut out);
+        let mut play = |distance: &dyn Fn(usize, f64) -> f64, mixture: &[(f64, f64)], series: Option<&Series>| {
+            let lanes = |table: &Mat<f64>| self.distances(machine, first, distance, table);
+            let (x, z) = (lanes(self.rows), lanes(&self.background.standardised));
+            let (players, share, rules) = (self.players.len(), &self.background.share, &prepared.rules);
+            Family { players, x, z, share, mixture, rules, series }.play(&mut out);
+        };
+        play(&|_, delta| delta * delta, &[(kernel.rbf.scale, kernel.rbf.variance)], None);
+        play(&|d, delta| r[d] * delta * delta, &prepared.laplace, prepared.series.as_ref());
+        play(&|d, delta| r[d] * delta.abs(), &[(kernel.laplace_l1.scale, kernel.laplace_l1.variance)], None);
         out
     }
 
-    /// Adds the games of Σ weight exp(−s Σ_d distance(d, Δ_d)), over the pairs (s, weight) given.
-    fn play(
+    /// Distance of each row along each player to eight training rows; the last one stands in for those that are not there.
+    fn distances(
         &self,
         machine: &KernelMachine,
         first: usize,
         distance: &dyn Fn(usize, f64) -> f64,
-        mixture: &[(f64, f64)],
-        out: &mut [Lane],
-    ) {
-        let players = self.players.len();
-        let last = machine.inputs.nrows() - 1;
-        let lanes = |table: &Mat<f64>| -> Vec<Lane> {
-            let one = |row: usize, player: usize| -> Lane {
-                std::array::from_fn(|l| {
-                    let centre = (first + l).min(last);
-                    let along = |&d: &usize| distance(d, table[(row, d)] - machine.inputs[(centre, d)]);
-                    self.players[player].iter().map(along).sum()
-                })
-            };
-            (0..table.nrows() * players).map(|i| one(i / players, i % players)).collect()
+        table: &Mat<f64>,
+    ) -> Vec<Lane> {
+        let (players, last) = (self.players.len(), machine.inputs.nrows() - 1);
+        let one = |row: usize, player: usize| -> Lane {
+            std::array::from_fn(|l| {
+                let centre = (first + l).min(last);
+                let along = |&d: &usize| distance(d, table[(row, d)] - machine.inputs[(centre, d)]);
+                self.players[player].iter().map(along).sum()
+            })
         };
-        let (x, z) = (lanes(self.rows), lanes(&self.background.standardised));
-        let rows = self.rows.nrows();
-        // The smallest distance of any coalition: what it makes negligible is left out.
-        let lowest = |row: usize, b: usize| {
-            let mut sum = [0.0; LANES];
-            for (x, z) in x[row * players..(row + 1) * players].iter().zip(&z[b * players..(b + 1) * players]) {
-                (0..LANES).for_each(|l| sum[l] += x[l].min(z[l]));
-            }
-            sum.into_iter().fold(f64::INFINITY, f64::min)
-        };
-        let count = self.background.share.len();
-        let lowest: Vec<f64> = (0..rows * count).map(|i| lowest(i / count, i % count)).collect();
-        let rules = Rules::new(players, 1, TOLERANCE);
-        let mut scratch = Scratch::new(players);
-        let mut from = vec![[0.0; LANES]; players];
-        let mut to = vec![[0.0; LANES]; x.len()];
-        for &(s, weight) in mixture {
-            let counts = |row: usize, b: usize| weight * (-s * lowest[row * count + b]).exp() > TOLERANCE;
-            for row in (0..rows).filter(|&row| (0..count).any(|b| counts(row, b))) {
-                let place = row * players..(row + 1) * players;
-                decay(&x[place.clone()], s, &mut to[place]);
-            }
-            for (b, share) in self.background.share.iter().enumerate() {
-                if !(0..rows).any(|row| counts(row, b)) {
-                    continue;
-                }
-                decay(&z[b * players..(b + 1) * players], s, &mut from);
-                for row in (0..rows).filter(|&row| counts(row, b)) {
-                    let place = row * players..(row + 1) * players;
-                    products(&to[place.clone()], &from, weight * share, &rules, &mut scratch, &mut out[place]);
-                }
-            }
-        }
+        (0..table.nrows() * players).map(|i| one(i / players, i % players)).collect()
     }
 }
 
-/// exp(−s distance).
-fn decay(distance: &[Lane], s: f64, out: &mut [Lane]) {
-    for (out, distance) in out.iter_mut().zip(distance) {
-        *out = distance.map(|d| -s * d);
+/// Frequency of a cosine along a standardised input.
+fn frequency(function: &Waves, d: usize, m: usize) -> f64 {
+    function.scales.factor(d) * function.basis.directions[(d, m)]
+}
+
+/// What all chunks of a kernel machine share.
+struct Prepared {
+    rules: Rules,
+    /// The Laplace family as pairs (s, weight).
+    laplace: Vec<(f64, f64)>,
+    series: Option<Series>,
+}
+
+impl Prepared {
+    fn new(machine: &KernelMachine, players: usize) -> Prepared {
+        let rules = Rules::new(players, 1, TOLERANCE);
+        let series = (players >= FEWEST_INPUTS).then(|| Series::new(&rules));
+        let laplace = &machine.kernel.laplace;
+        let scaled = |(s, weight): (f64, f64)| (laplace.scale.powi(2) * s, laplace.variance * weight);
+        Prepared { laplace: exponentials_of_root(TOLERANCE).into_iter().map(scaled).collect(), rules, series }
     }
-    exponentials(out.as_flattened_mut());
 }

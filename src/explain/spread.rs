@@ -4,7 +4,7 @@
 //! F_j = tt′ + t(1−t′) k(x, z′) + (1−t)t′ k(z, x) + (1−t)(1−t′) k(z, z′), and exchanging input i on both sides
 //! 1 − k(x, z′) − k(z, x) + k(z, z′).
 
-use super::game::{ELLIPSES, LANES, Lane, Rule, Rules};
+use super::game::{LANES, Lane, Rule, Rules};
 use super::mixture::exponentials_of_root;
 use super::shapley::Table;
 use crate::kernel::{KernelMachine, exponentials};
@@ -14,15 +14,13 @@ use rayon::prelude::*;
 
 /// What the double integral of a term of size one may be wrong by: a variance needs fewer digits than a value.
 const TOLERANCE: f64 = 1e-10;
-/// Steps of the mixture for the Laplace kernel, relative to those for values: wrong by 10⁻⁹.
-const COARSENESS: f64 = 1.5;
 
 impl Table<'_> {
     /// Variance of the Shapley value of each player at a row, before the data and for amplitude one. Costs the square of
     /// the background.
     pub(super) fn prior(&self, machine: &KernelMachine, row: usize) -> Vec<f64> {
         let (kernel, players) = (&machine.kernel, self.players.len());
-        let (r, rough) = (&kernel.relevance, exponentials_of_root(COARSENESS));
+        let (r, rough) = (&kernel.relevance, exponentials_of_root(TOLERANCE));
         let rough: Vec<(f64, f64)> = rough
             .into_iter()
             .map(|(s, weight)| (kernel.laplace.scale.powi(2) * s, kernel.laplace.variance * weight))
@@ -42,7 +40,7 @@ impl Table<'_> {
         let unit = kernel.linear / machine.inputs.ncols() as f64;
         let total = |player: usize| {
             let straight: f64 =
-                self.players[player].iter().map(|&d| (self.rows[(row, d)] - self.mean(d)).powi(2)).sum();
+                self.players[player].iter().map(|&d| (self.rows[(row, d)] - self.means[d]).powi(2)).sum();
             unit * straight + each.iter().map(|out| out[player]).sum::<f64>()
         };
         (0..players).map(total).collect()
@@ -127,23 +125,21 @@ impl Corners {
             && [&self.across, &self.aside].iter().all(|k| k.as_flattened().iter().all(settled))
     }
 
-    /// The smallest rule that both integrals need: the factor as a function of one node runs between two ends, bounded as
-    /// in a single game, and the other node moves it between two such pairs.
+    /// The smallest rule that both integrals need: as a function of one node a factor runs between two ends, as in a
+    /// single game, and the other node moves it between two such pairs.
     fn rule<'a>(&self, rules: &'a Rules) -> &'a Rule {
-        let reach = ELLIPSES.map(|rho| 0.25 * (rho + 1.0 / rho));
-        let mut bounds = [[[1.0; LANES]; 4]; ELLIPSES.len()];
+        let mut excess = [[0.0; LANES]; 4];
         for ((across, back), aside) in self.across.iter().zip(&self.back).zip(&self.aside) {
             for l in 0..LANES {
                 let ends = [(1.0, *back), (across[l], aside[l]), (1.0, across[l]), (*back, aside[l])];
-                for (bounds, reach) in bounds.iter_mut().zip(reach) {
-                    for (bound, (a, b)) in bounds.iter_mut().zip(ends) {
-                        bound[l] *= (a - b).abs().mul_add(reach, 0.5 * (a + b));
-                    }
+                for (excess, (a, b)) in excess.iter_mut().zip(ends) {
+                    let (smaller, larger) = if a < b { (a, b) } else { (b, a) };
+                    excess[l] += if larger > 0.0 { 1.0 - smaller / larger } else { 0.0 };
                 }
             }
         }
-        let largest = |bounds: &[Lane; 4]| bounds.as_flattened().iter().copied().fold(0.0, f64::max);
-        rules.enough(ELLIPSES.iter().zip(&bounds).map(|(&rho, bounds)| (rho, largest(bounds).ln())))
+        let most = excess.as_flattened().iter().copied().fold(0.0, f64::max);
+        rules.get(rules.for_products(1.0, 0.0, most))
     }
 }
 

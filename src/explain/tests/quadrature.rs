@@ -1,5 +1,7 @@
 use crate::explain::game::{LANES, Lane, Rule, Rules, Scratch, TOLERANCE, products};
+use crate::explain::kernels::Family;
 use crate::explain::mixture::exponentials_of_root;
+use crate::explain::series::Series;
 
 #[test]
 fn gauss_rules_integrate_polynomials() {
@@ -16,7 +18,7 @@ fn gauss_rules_integrate_polynomials() {
 
 #[test]
 fn the_mixture_is_the_exponential_of_a_root() {
-    let mixture = exponentials_of_root(1.0);
+    let mixture = exponentials_of_root(TOLERANCE);
     let logarithms = (0..120).map(|i| 10f64.powf(-15.0 + 0.15 * f64::from(i)));
     for u in logarithms.chain([0.0]) {
         let found: f64 = mixture.iter().map(|(s, weight)| weight * (-s * u).exp()).sum();
@@ -25,31 +27,50 @@ fn the_mixture_is_the_exponential_of_a_root() {
     }
 }
 
-/// Many inputs: the bound chooses few nodes; the exact rule, half as many nodes as inputs, must agree.
+/// Distances of many inputs to eight centres, in the first two of which one of the rows lies itself.
+fn distances(inputs: usize, size: f64, seed: usize) -> Vec<Lane> {
+    let one = |j: usize, l: usize| size * ((j * 7 + l * 13 + seed * 29) as f64 * 0.73).sin().powi(2);
+    let lane = |j: usize| std::array::from_fn(|l| if l == seed { 0.0 } else { one(j, l) });
+    (0..inputs).map(lane).collect()
+}
+
+/// Few nodes, series and games played apart must give what the exact rule, half as many nodes as inputs, gives at every
+/// node of the mixture.
 #[test]
-fn few_nodes_do_what_the_exact_rule_does() {
-    for (inputs, size) in [(40, 0.5), (90, 0.05), (90, 3.0), (200, 40.0)] {
-        let factor = |j: usize, l: usize, seed: usize| -> f64 {
-            (-size * (((j * 7 + l * 13 + seed * 29) as f64 * 0.73).sin().abs())).exp()
+fn shortcuts_do_what_the_exact_rule_does() {
+    for (inputs, size) in [(40, 0.5), (90, 0.002), (90, 0.1), (130, 3.0)] {
+        let (x, z) = (distances(inputs, size, 0), distances(inputs, size, 1));
+        let mixture = exponentials_of_root(TOLERANCE);
+        let rules = Rules::new(inputs, 1, TOLERANCE);
+        let series = Series::new(&rules);
+        let mut found = vec![[0.0; LANES]; inputs];
+        let family = |series| Family {
+            players: inputs,
+            x: x.clone(),
+            z: z.clone(),
+            share: &[1.0],
+            mixture: &mixture,
+            rules: &rules,
+            series,
         };
-        let factors =
-            |seed: usize| -> Vec<Lane> { (0..inputs).map(|j| std::array::from_fn(|l| factor(j, l, seed))).collect() };
-        let (a, mut b) = (factors(1), factors(2));
-        // One game from a point itself: all factors one.
-        b.iter_mut().for_each(|lane| lane[3] = 1.0);
-        let play = |tolerance: f64| {
-            let mut out = vec![[0.0; LANES]; inputs];
-            let rules = Rules::new(inputs, 1, tolerance);
-            products(&a, &b, 1.0, &rules, &mut Scratch::new(inputs), &mut out);
-            out
-        };
-        let (found, exact) = (play(TOLERANCE), play(f64::MIN_POSITIVE));
+        family(Some(&series)).play(&mut found);
+        let mut without = vec![[0.0; LANES]; inputs];
+        family(None).play(&mut without);
+        let (mut exact, rule) = (vec![[0.0; LANES]; inputs], Rule::new(inputs.div_ceil(2)));
+        for &(s, weight) in &mixture {
+            let decayed = |u: &[Lane]| u.iter().map(|lane| lane.map(|u| (-s * u).exp())).collect::<Vec<_>>();
+            let (a, b) = (decayed(&x), decayed(&z));
+            products(&a, &b, &[weight; LANES], &rule, &mut Scratch::new(inputs), &mut exact);
+        }
         for l in 0..LANES {
-            let all = |factors: &[Lane]| factors.iter().map(|lane| lane[l]).product::<f64>();
+            let all = |u: &[Lane]| (-u.iter().map(|lane| lane[l]).sum::<f64>().sqrt()).exp();
             let sum: f64 = found.iter().map(|lane| lane[l]).sum();
-            assert!((sum - (all(&a) - all(&b))).abs() < 1e-12);
+            assert!((sum - (all(&x) - all(&z))).abs() < 1e-11, "{inputs}, {size}: {sum}, {}", all(&x) - all(&z));
             for j in 0..inputs {
-                assert!((found[j][l] - exact[j][l]).abs() < TOLERANCE, "{} {}", found[j][l], exact[j][l]);
+                for found in [&found, &without] {
+                    let (a, b) = (found[j][l], exact[j][l]);
+                    assert!((a - b).abs() < 1e-12, "{inputs} inputs of size {size}, lane {l}: {a}, not {b}");
+                }
             }
         }
     }
