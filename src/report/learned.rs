@@ -8,15 +8,17 @@ use crate::explain::{Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation
 use crate::linalg::{Mat, select_rows};
 use crate::{Form, Model};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
-/// Inputs whose partial dependence is drawn for each task.
+/// Inputs whose partial dependence is drawn: most of one task, and of all tasks together.
 const CURVES: usize = 12;
+const ALL_CURVES: usize = 48;
 /// Points of a curve, and of each side of the surface of two inputs.
 const POINTS: usize = 33;
 const SIDE: usize = 15;
 /// Inputs named in the explanation of a row, and most numbers all such explanations may take.
 const PARTS: usize = 10;
-const NUMBERS: usize = 120_000;
+const NUMBERS: usize = 60_000;
 
 #[derive(Serialize)]
 pub(super) struct Learned {
@@ -27,6 +29,8 @@ pub(super) struct Learned {
     pub(super) relevance: RelevanceFacts,
     /// For each task, inputs by falling relevance.
     order: Vec<Vec<usize>>,
+    /// How many of them have a curve.
+    curves_each: usize,
     curves: Vec<Curve>,
     /// For each task, the two inputs that act most together with others; `None` if there is but one.
     surfaces: Vec<Option<Surface>>,
@@ -94,9 +98,11 @@ impl Learned {
         };
         let tasks = model.target_names().len();
         let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.total.col_as_slice(c))).collect();
-        let mut drawn: Vec<usize> = order.iter().flat_map(|inputs| inputs.iter().take(CURVES).copied()).collect();
-        drawn.sort_unstable();
-        drawn.dedup();
+        let most_relevant = |count: usize| -> BTreeSet<usize> {
+            order.iter().flat_map(|inputs| inputs.iter().take(count).copied()).collect()
+        };
+        let curves_each = (1..=CURVES).rev().find(|&count| most_relevant(count).len() <= ALL_CURVES).unwrap_or(1);
+        let drawn = most_relevant(curves_each);
         let curve = |&input: &usize| Curve::new(&explainer, input, options.row_data);
         // What an input does beyond its own curve, it does together with others.
         let together = |c: usize| -> Vec<f64> {
@@ -114,6 +120,7 @@ impl Learned {
         Ok(Some(Learned {
             inputs: explainer.inputs().iter().enumerate().map(input).collect(),
             rows: rows.nrows(),
+            curves_each,
             curves: drawn.iter().map(curve).collect::<Result<_>>()?,
             surfaces: (0..tasks).map(surface).collect::<Result<_>>()?,
             relevance: RelevanceFacts::new(&relevance),

@@ -7,15 +7,15 @@ use crate::error::Result;
 use crate::explain::{Diagnostics, diagnostics};
 use crate::linalg::{Mat, MatRef};
 use crate::metrics::{MetricsError, ReferenceMean, Scores, Spread};
-use crate::{Error, Model};
+use crate::{Error, Form, Model};
 use serde::Serialize;
 
 /// Probability of the intervals that are judged.
 pub(super) const LEVEL: f64 = 0.9;
-/// Most rows shown one by one.
+/// Most rows shown one by one, most cells of targets in them, most cells of inputs.
 const ROWS: usize = 2000;
-/// Most cells of inputs of those rows.
-const CELLS: usize = 150_000;
+const TARGET_CELLS: usize = 40_000;
+const INPUT_CELLS: usize = 60_000;
 /// Bars of the strip that shows where the values of an input lie.
 const BARS: usize = 24;
 /// Without row data: fewest rows that may be told of together, and the share of rows cut off at both ends of a range.
@@ -83,7 +83,9 @@ struct Rows {
     influence: Vec<Vec<f64>>,
     /// The rows that do so most over all tasks: number in the table and root mean square.
     most_influential: Vec<(usize, f64)>,
-    /// Empty if there are too many.
+    /// Positions among the rows of the data.
+    position: Vec<usize>,
+    /// Empty if there are too many, or if the formula of a kernel machine has them.
     inputs: Vec<Vec<f64>>,
 }
 
@@ -118,7 +120,7 @@ impl Quality {
             levels: briefly(levels.iter().copied()),
             transform: (0..data.targets().ncols()).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
             strips: (0..data.inputs().ncols()).map(strip).collect(),
-            rows: options.row_data.then(|| Rows::new(data, &found, shown, options)),
+            rows: options.row_data.then(|| Rows::new(model, data, &found, shown, options)),
         })
     }
 }
@@ -182,26 +184,29 @@ impl Strip {
 }
 
 /// Rows that are shown one by one: evenly through the table, and those explained, in rising order.
-pub(super) fn shown_rows(rows: usize, explained: &[usize]) -> Vec<usize> {
-    let shown = rows.min(ROWS);
-    let mut chosen: Vec<usize> = (0..shown).map(|i| i * rows / shown).chain(explained.iter().copied()).collect();
+pub(super) fn shown_rows(model: &Model, explained: &[usize]) -> Vec<usize> {
+    let rows = model.training_rows();
+    let most = ROWS.min(TARGET_CELLS / model.target_names().len()).clamp(1, rows.max(1));
+    let mut chosen: Vec<usize> = (0..most).map(|i| i * rows / most).chain(explained.iter().copied()).collect();
     chosen.sort_unstable();
     chosen.dedup();
     chosen
 }
 
 impl Rows {
-    fn new(data: &Dataset, found: &Diagnostics, chosen: &[usize], options: &Options) -> Rows {
+    fn new(model: &Model, data: &Dataset, found: &Diagnostics, chosen: &[usize], options: &Options) -> Rows {
+        let in_formula = model.settings().form == Form::Kernel;
         let columns = |table: MatRef<'_, f64>| -> Vec<Vec<f64>> {
             (0..table.ncols()).map(|c| briefly(chosen.iter().map(|&row| table[(row, c)]))).collect()
         };
         let number = |&row: &usize| options.row_numbers.get(row).copied().unwrap_or(row + 1);
         // As they are in the table: a row that is loaded into the what-if panel gives the model's own prediction.
         let inputs = |d: usize| chosen.iter().map(|&row| data.inputs()[(row, d)]).collect();
-        let few = chosen.len() * data.inputs().ncols() <= CELLS;
+        let few = chosen.len() * data.inputs().ncols() <= INPUT_CELLS;
         Rows {
             total: data.rows(),
             number: chosen.iter().map(number).collect(),
+            position: chosen.to_vec(),
             observed: columns(data.targets()),
             mean: columns(found.prediction.mean.as_ref()),
             std: columns(found.prediction.std.as_ref()),
@@ -212,7 +217,7 @@ impl Rows {
                 .iter()
                 .map(|(row, size)| (number(row), brief(*size)))
                 .collect(),
-            inputs: if few { (0..data.inputs().ncols()).map(inputs).collect() } else { Vec::new() },
+            inputs: if few && !in_formula { (0..data.inputs().ncols()).map(inputs).collect() } else { Vec::new() },
         }
     }
 }

@@ -50,6 +50,15 @@ function leftOut(facts, task) {
     .filter((cell) => cell.observed !== null);
 }
 
+/** The inputs of the rows shown, one list for each column; empty if the page does not have them. */
+function shownInputs(facts) {
+  const rows = facts.quality?.rows;
+  if (rows && !rows.inputs.length && facts.what_if.file?.machine) {
+    rows.inputs = storedInputs(facts.what_if.file).map((column) => rows.position.map((n) => column[n]));
+  }
+  return rows?.inputs ?? [];
+}
+
 function rowsShown(facts) {
   const rows = facts.quality?.rows;
   return rows && rows.number.length < rows.total ? ` Shown are ${rows.number.length} of ${rows.total} rows.` : "";

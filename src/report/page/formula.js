@@ -46,6 +46,15 @@ function decodeRow(file, encoded) {
   return raw;
 }
 
+/** The inputs a kernel machine keeps, one list for each column, as they were in the table to twelve digits. */
+function storedInputs(file) {
+  return columnsOf(file.machine.rows).map((column, d) => {
+    const mean = file.inputs.mean[d], scale = file.inputs.scale[d];
+    const smallest = 1e-12 * Math.max(Math.abs(mean), scale);
+    return column.map((z) => (Math.abs(mean + scale * z) < smallest ? 0 : Number((mean + scale * z).toPrecision(12))));
+  });
+}
+
 /**
  * A predictor: `predict(encoded row, task)` gives the mean of each target, and latent and observation deviation of one;
  * without a task means alone.

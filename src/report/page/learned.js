@@ -33,8 +33,9 @@ const LEARNED_FIGURES = [
       const cells = inputs.flatMap((i) => facts.targets.map((target, c) => ({ input: nameOf(facts, i), target, share: facts.learned.relevance.total[c][i] })));
       const most = Math.max(1e-12, d3.max(cells, (d) => d.share));
       const room = Math.min(180, width / 3);
-      const column = (width - room - 10) / facts.targets.length;
-      return plot(Math.min(width, room + 130 * facts.targets.length + 10), {
+      const used = Math.min(width, room + 130 * facts.targets.length + 10);
+      const column = (used - room - 10) / facts.targets.length;
+      return plot(used, {
         height: 40 + 25 * inputs.length, marginLeft: room, marginTop: 34, marginBottom: 4,
         x: { label: null, domain: facts.targets, axis: "top", tickFormat: clipped(Math.max(4, Math.floor(column / 8))), tickSize: 0 },
         y: { label: null, domain: inputs.map((i) => nameOf(facts, i)), tickFormat: clipped(Math.floor(room / 7.5)), tickSize: 0 },
@@ -182,7 +183,7 @@ const LEARNED_FIGURES = [
 /** The curves of a target, the most relevant inputs first. */
 function curvesOf(facts, task) {
   const byInput = new Map(facts.learned.curves.map((curve) => [curve.input, curve]));
-  return facts.learned.order[task].slice(0, 12).map((input) => {
+  return facts.learned.order[task].slice(0, facts.learned.curves_each).map((input) => {
     const { at, mean, std } = byInput.get(input);
     const places = [...at.numbers.map((value) => ({ value })), ...at.labels.map((label) => ({ label }))];
     const points = places.map((place, i) => ({ ...place, mean: mean[task][i], std: std[task][i], lower: mean[task][i] - 2 * std[task][i], upper: mean[task][i] + 2 * std[task][i] }));
@@ -232,7 +233,7 @@ function surfaceOf(facts, task) {
 
 /** What a row has in an input, as a person would write it. */
 function cellOf(facts, input, at) {
-  const columns = facts.quality.rows.inputs;
+  const columns = shownInputs(facts);
   if (!columns.length) return "";
   const { columns: own, number, name } = facts.learned.inputs[input];
   if (number) return own.length > 1 && columns[own[1]][at] === 1 ? "missing" : short(columns[own[0]][at]);
@@ -276,7 +277,7 @@ function waterfall(facts, task, i, width) {
       Plot.barX(bars, { y: "label", x1: "from", x2: "to", fill: (d) => (d.value >= 0 ? "var(--two)" : "var(--one)"), insetTop: 3, insetBottom: 3, tip: true,
         title: (d) => `${d.label}\n${d.value >= 0 ? "+" : ""}${short(d.value)}${d.std ? ` ± ${short(d.std)}` : ""}` }),
       Plot.ruleY(bars.filter((d) => d.std), { y: "label", x1: (d) => d.to - d.std, x2: (d) => d.to + d.std, stroke: "currentColor", strokeWidth: 1.5 }),
-      Plot.text(bars, { y: "label", x: (d) => Math.max(d.from, d.to), text: (d) => `${d.value >= 0 ? "+" : ""}${short(Number(d.value.toPrecision(3)))}`, dx: 5, textAnchor: "start", fill: "currentColor" }),
+      Plot.text(bars, { y: "label", x: (d) => Math.max(d.from, d.to + (d.std ?? 0)), text: (d) => `${d.value >= 0 ? "+" : ""}${short(Number(d.value.toPrecision(3)))}`, dx: 5, textAnchor: "start", fill: "currentColor" }),
       Plot.ruleX([base], { stroke: "currentColor", strokeOpacity: 0.5 }),
       Plot.ruleX([level], { stroke: "var(--three)", strokeWidth: 2 }),
       ...(observed === null ? [] : [Plot.ruleX([observed], { stroke: "currentColor", strokeDasharray: "3 3" })]),

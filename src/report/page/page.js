@@ -95,9 +95,9 @@ function frameWhatIf() {
   node.append(check);
 }
 
-/** Raw inputs in the order in which the panel lists them. */
+/** Inputs in the order in which the panel lists them: the most relevant first, where that is known. */
 function inputOrder() {
-  return d3.range(facts.inputs.length);
+  return facts.learned ? relevantInputs(facts) : d3.range(facts.inputs.length);
 }
 
 function fillOrigin() {
@@ -110,7 +110,7 @@ function fillOrigin() {
   card.addEventListener("click", () => download("model-card.md", facts.card, "text/markdown"));
   document.getElementById("origin-tables").append(pairs(facts.origin),
     element("details", {}, element("summary", { textContent: "Settings of the fit" }), pairs(settings)),
-    element("p", {}, card, " with the headings of Annex IV of the EU AI Act and of TRIPOD+AI; what a person has to add is marked."));
+    element("p", { className: "screen-only" }, card, " with the headings of Annex IV of the EU AI Act and of TRIPOD+AI; what a person has to add is marked."));
 }
 
 function redraw() {

@@ -143,11 +143,12 @@ function drawWhatIf(facts, order) {
   const choices = element("div", { className: "choices" },
     element("label", {}, "Interval", level), element("label", {}, "Curve along", swept));
   const rows = facts.quality?.rows;
-  if (rows && rows.inputs.length) {
+  const inputs = shownInputs(facts);
+  if (inputs.length) {
     const pick = element("select", { id: "what-if-row" }, element("option", { value: "", textContent: "typical values" }),
       ...rows.number.map((number, i) => element("option", { value: i, textContent: `row ${number}` })));
     const typical = { ...values };
-    pick.addEventListener("change", () => load(pick.value === "" ? typical : decodeRow(file, rows.inputs.map((column) => column[pick.value]))));
+    pick.addEventListener("change", () => load(pick.value === "" ? typical : decodeRow(file, inputs.map((column) => column[pick.value]))));
     choices.prepend(element("label", {}, "Start from", pick));
   }
   level.addEventListener("change", show);
