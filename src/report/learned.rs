@@ -206,6 +206,9 @@ impl Axis {
     }
 }
 
+/// An input, its share of a prediction, and the standard deviation of that where it is known.
+type Part = (usize, f64, Option<f64>);
+
 /// Predictions of single rows taken apart: Shapley values.
 #[derive(Serialize)]
 pub(super) struct Local {
@@ -213,8 +216,8 @@ pub(super) struct Local {
     rows: Vec<usize>,
     /// Mean prediction for each task.
     base: Vec<f64>,
-    /// For each task and row, the inputs of largest share: position, share and its standard deviation.
-    parts: Vec<Vec<Vec<(usize, f64, Option<f64>)>>>,
+    /// For each task and row, the inputs of largest share.
+    parts: Vec<Vec<Vec<Part>>>,
     /// How many inputs are not among them, and their shares together.
     others: usize,
     rest: Vec<Vec<f64>>,
@@ -229,7 +232,7 @@ impl Local {
         let chosen: Vec<usize> = (0..most).map(|i| i * found.background.len() / most).collect();
         let place = |row: &usize| shown.binary_search(row).unwrap_or_else(|next| next);
         let rows = chosen.iter().map(|&i| place(&found.background[i])).collect();
-        let part = |c: usize, row: usize| -> Vec<(usize, f64, Option<f64>)> {
+        let part = |c: usize, row: usize| -> Vec<Part> {
             let values: Vec<f64> = (0..inputs).map(|i| found.values[c][(row, i)]).collect();
             let size: Vec<f64> = values.iter().map(|value| value.abs()).collect();
             let std = |i: usize| found.std.as_ref().map(|std| super::brief(std[c][(row, i)]));
