@@ -149,8 +149,12 @@ impl Report {
         let facts = serde_json::to_string(self).map_err(wrong)?.replace('<', "\\u003c");
         let script = [
             include_str!("page/formula.js"),
+            include_str!("page/drawing.js"),
+            include_str!("page/quality.js"),
             include_str!("page/learned.js"),
-            include_str!("page/figures.js"),
+            include_str!("page/single.js"),
+            include_str!("page/together.js"),
+            include_str!("page/inside.js"),
             include_str!("page/what_if.js"),
             include_str!("page/page.js"),
         ]
