@@ -1,6 +1,6 @@
 //! What the model learned: relevance, partial dependence, single predictions taken apart, correlations between targets.
 
-use super::quality::{TAIL, quantile};
+use super::quality::range;
 use super::{Options, briefly};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -8,15 +8,17 @@ use crate::explain::{Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation
 use crate::linalg::{Mat, select_rows};
 use crate::{Form, Model};
 use serde::Serialize;
+use std::collections::BTreeSet;
 
-/// Inputs whose partial dependence is drawn for each task.
+/// Inputs whose partial dependence is drawn: most of one task, and of all tasks together.
 const CURVES: usize = 12;
+const ALL_CURVES: usize = 48;
 /// Points of a curve, and of each side of the surface of two inputs.
 const POINTS: usize = 33;
 const SIDE: usize = 15;
 /// Inputs named in the explanation of a row, and most numbers all such explanations may take.
 const PARTS: usize = 10;
-const NUMBERS: usize = 120_000;
+const NUMBERS: usize = 60_000;
 
 #[derive(Serialize)]
 pub(super) struct Learned {
@@ -27,8 +29,10 @@ pub(super) struct Learned {
     pub(super) relevance: RelevanceFacts,
     /// For each task, inputs by falling relevance.
     order: Vec<Vec<usize>>,
+    /// How many of them have a curve.
+    curves_each: usize,
     curves: Vec<Curve>,
-    /// The two most relevant inputs of each task together; `None` if there is but one.
+    /// For each task, the two inputs that act most together with others; `None` if there is but one.
     surfaces: Vec<Option<Surface>>,
     /// Rows taken apart: those explained in `Local`.
     #[serde(skip)]
@@ -94,11 +98,18 @@ impl Learned {
         };
         let tasks = model.target_names().len();
         let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.total.col_as_slice(c))).collect();
-        let mut drawn: Vec<usize> = order.iter().flat_map(|inputs| inputs.iter().take(CURVES).copied()).collect();
-        drawn.sort_unstable();
-        drawn.dedup();
+        let most_relevant = |count: usize| -> BTreeSet<usize> {
+            order.iter().flat_map(|inputs| inputs.iter().take(count).copied()).collect()
+        };
+        let curves_each = (1..=CURVES).rev().find(|&count| most_relevant(count).len() <= ALL_CURVES).unwrap_or(1);
+        let drawn = most_relevant(curves_each);
         let curve = |&input: &usize| Curve::new(&explainer, input, options.row_data);
-        let surface = |c: usize| Surface::new(&explainer, &order[c], c, options.row_data);
+        // What an input does beyond its own curve, it does together with others.
+        let together = |c: usize| -> Vec<f64> {
+            let pairs = relevance.total.col_as_slice(c).iter().zip(relevance.first_order.col_as_slice(c));
+            pairs.map(|(total, alone)| total - alone).collect()
+        };
+        let surface = |c: usize| Surface::new(&explainer, &falling(&together(c)), c, options.row_data);
         let scales = explainer.learned_scales();
         let input = |(i, input): (usize, &crate::explain::Input)| InputFacts {
             name: input.name.clone(),
@@ -109,6 +120,7 @@ impl Learned {
         Ok(Some(Learned {
             inputs: explainer.inputs().iter().enumerate().map(input).collect(),
             rows: rows.nrows(),
+            curves_each,
             curves: drawn.iter().map(curve).collect::<Result<_>>()?,
             surfaces: (0..tasks).map(surface).collect::<Result<_>>()?,
             relevance: RelevanceFacts::new(&relevance),
@@ -169,7 +181,7 @@ fn points(explainer: &Explainer<'_>, input: usize, most: usize, row_data: bool) 
     }
     points.retain(|point| point.value == Value::Missing);
     let values = explainer.rows().col(facts.columns[0]).iter().copied().collect();
-    let [low, high] = quantile(values, [TAIL, 1.0 - TAIL]);
+    let [low, high] = range(values, false);
     let at = |i: usize| {
         let share = i as f64 / (most - 1) as f64;
         let value = low * (1.0 - share) + high * share;
@@ -194,6 +206,9 @@ impl Axis {
     }
 }
 
+/// An input, its share of a prediction, and the standard deviation of that where it is known.
+type Part = (usize, f64, Option<f64>);
+
 /// Predictions of single rows taken apart: Shapley values.
 #[derive(Serialize)]
 pub(super) struct Local {
@@ -201,8 +216,8 @@ pub(super) struct Local {
     rows: Vec<usize>,
     /// Mean prediction for each task.
     base: Vec<f64>,
-    /// For each task and row, the inputs of largest share: position, share and its standard deviation.
-    parts: Vec<Vec<Vec<(usize, f64, Option<f64>)>>>,
+    /// For each task and row, the inputs of largest share.
+    parts: Vec<Vec<Vec<Part>>>,
     /// How many inputs are not among them, and their shares together.
     others: usize,
     rest: Vec<Vec<f64>>,
@@ -217,7 +232,7 @@ impl Local {
         let chosen: Vec<usize> = (0..most).map(|i| i * found.background.len() / most).collect();
         let place = |row: &usize| shown.binary_search(row).unwrap_or_else(|next| next);
         let rows = chosen.iter().map(|&i| place(&found.background[i])).collect();
-        let part = |c: usize, row: usize| -> Vec<(usize, f64, Option<f64>)> {
+        let part = |c: usize, row: usize| -> Vec<Part> {
             let values: Vec<f64> = (0..inputs).map(|i| found.values[c][(row, i)]).collect();
             let size: Vec<f64> = values.iter().map(|value| value.abs()).collect();
             let std = |i: usize| found.std.as_ref().map(|std| super::brief(std[c][(row, i)]));

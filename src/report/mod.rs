@@ -23,8 +23,8 @@ use serde::Serialize;
 use serde_json::Value;
 use verdict::Verdict;
 
-/// Most bytes of the model file that a report takes in for its what-if panel; with the rest it stays below five million.
-const FORMULA_BYTES: usize = 3_000_000;
+/// Most bytes of a page. What the rest leaves of them is there for the formula of the what-if panel.
+const PAGE_BYTES: usize = 4_900_000;
 /// Most rows whose factor a browser computes without making its user wait.
 const INTERVAL_ROWS: usize = 1500;
 /// Probabilities of the intervals the what-if panel offers.
@@ -112,7 +112,7 @@ impl Report {
         }
         let learned = Learned::new(model, data, options)?;
         let explained = learned.as_ref().map_or(&[][..], |learned| &learned.shapley.background);
-        let shown = quality::shown_rows(model.training_rows(), explained);
+        let shown = quality::shown_rows(model, explained);
         let quality = data.map(|data| Quality::new(model, data, &shown, options)).transpose()?;
         let rows_allowed = data.is_some() && options.row_data;
         let mut report = Report {
@@ -132,11 +132,13 @@ impl Report {
             inside: Inside::new(model),
             origin: options.origin.clone(),
             settings: serde_json::to_value(model.settings()).unwrap_or_default(),
-            what_if: WhatIf::new(model, options.row_data)?,
+            what_if: WhatIf::without("It has not been made yet.".into()),
             card: String::new(),
             quality,
         };
         report.card = card::write(&report, model);
+        let room = PAGE_BYTES.saturating_sub(report.html()?.len());
+        report.what_if = WhatIf::new(model, options.row_data, room)?;
         Ok(report)
     }
 
@@ -147,8 +149,12 @@ impl Report {
         let facts = serde_json::to_string(self).map_err(wrong)?.replace('<', "\\u003c");
         let script = [
             include_str!("page/formula.js"),
+            include_str!("page/drawing.js"),
+            include_str!("page/quality.js"),
             include_str!("page/learned.js"),
-            include_str!("page/figures.js"),
+            include_str!("page/single.js"),
+            include_str!("page/together.js"),
+            include_str!("page/inside.js"),
             include_str!("page/what_if.js"),
             include_str!("page/page.js"),
         ]
@@ -191,12 +197,16 @@ impl ModelFacts {
 }
 
 impl WhatIf {
-    fn new(model: &Model, row_data: bool) -> Result<WhatIf> {
+    fn without(why: String) -> WhatIf {
+        WhatIf { file: None, absent: Some(why), intervals: false, levels: Vec::new() }
+    }
+
+    /// With the formula, if it takes at most so many bytes.
+    fn new(model: &Model, row_data: bool, room: usize) -> Result<WhatIf> {
         let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
-        let without = |why: String| WhatIf { file: None, absent: Some(why), intervals: false, levels: Vec::new() };
         let kernel = model.settings().form == Form::Kernel;
         if kernel && !row_data {
-            return Ok(without(
+            return Ok(WhatIf::without(
                 "This model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
                  was asked to show no row (--no-row-data). A model of sinusoids (fit --sparsity) has a formula without them."
                     .into(),
@@ -204,7 +214,7 @@ impl WhatIf {
         }
         let mut file: Value = serde_json::from_str(&model.to_json()?).unwrap_or_default();
         file["training"]["trace"] = Value::Null;
-        let too_large = |file: &Value| file.to_string().len() > FORMULA_BYTES;
+        let too_large = |file: &Value| file.to_string().len() > room;
         let mut absent = None;
         if kernel && model.training_rows() > INTERVAL_ROWS {
             absent = Some(format!(
@@ -223,11 +233,11 @@ impl WhatIf {
             );
         }
         if too_large(&file) {
-            return Ok(without(format!(
-                "The formula of this model takes more than {} million characters, too many for this page. rffblr predict \
-                 evaluates it.",
-                FORMULA_BYTES / 1_000_000
-            )));
+            return Ok(WhatIf::without(
+                "The formula of this model is too long for this page, which would take more than five million bytes. \
+                 rffblr predict evaluates it."
+                    .into(),
+            ));
         }
         Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
     }

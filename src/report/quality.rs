@@ -7,20 +7,20 @@ use crate::error::Result;
 use crate::explain::{Diagnostics, diagnostics};
 use crate::linalg::{Mat, MatRef};
 use crate::metrics::{MetricsError, ReferenceMean, Scores, Spread};
-use crate::{Error, Model};
+use crate::{Error, Form, Model};
 use serde::Serialize;
 
 /// Probability of the intervals that are judged.
 pub(super) const LEVEL: f64 = 0.9;
-/// Most rows shown one by one.
+/// Most rows shown one by one, most cells of targets in them, most cells of inputs.
 const ROWS: usize = 2000;
-/// Most cells of inputs of those rows.
-const CELLS: usize = 150_000;
+const TARGET_CELLS: usize = 40_000;
+const INPUT_CELLS: usize = 60_000;
 /// Bars of the strip that shows where the values of an input lie.
 const BARS: usize = 24;
 /// Without row data: fewest rows that may be told of together, and the share of rows cut off at both ends of a range.
 const CROWD: usize = 5;
-pub(super) const TAIL: f64 = 0.05;
+const TAIL: f64 = 0.05;
 /// Bars of the histogram of the probability integral transform.
 const TRANSFORM_BARS: usize = 10;
 /// Rows listed as influential.
@@ -83,7 +83,9 @@ struct Rows {
     influence: Vec<Vec<f64>>,
     /// The rows that do so most over all tasks: number in the table and root mean square.
     most_influential: Vec<(usize, f64)>,
-    /// Empty if there are too many.
+    /// Positions among the rows of the data.
+    position: Vec<usize>,
+    /// Empty if there are too many, or if the formula of a kernel machine has them.
     inputs: Vec<Vec<f64>>,
 }
 
@@ -118,7 +120,7 @@ impl Quality {
             levels: briefly(levels.iter().copied()),
             transform: (0..data.targets().ncols()).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
             strips: (0..data.inputs().ncols()).map(strip).collect(),
-            rows: options.row_data.then(|| Rows::new(data, &found, shown, options)),
+            rows: options.row_data.then(|| Rows::new(model, data, &found, shown, options)),
         })
     }
 }
@@ -151,17 +153,22 @@ fn histogram(probabilities: &[f64]) -> Vec<usize> {
     counts
 }
 
-/// The values below which these shares of all lie; zero if there are none.
-pub(super) fn quantile(mut values: Vec<f64>, shares: [f64; 2]) -> [f64; 2] {
+/// The ends of the range in which values are shown: the smallest and the largest, or, where single rows may not be told
+/// of, the middle of two neighbours near the 5th and the 95th percentile.
+pub(super) fn range(mut values: Vec<f64>, row_data: bool) -> [f64; 2] {
     values.sort_by(f64::total_cmp);
-    let last = values.len().saturating_sub(1) as f64;
-    shares.map(|share| values.get((share * last).round() as usize).copied().unwrap_or(0.0))
+    let Some(last) = values.len().checked_sub(1) else { return [0.0, 0.0] };
+    if row_data {
+        return [values[0], values[last]];
+    }
+    let cut = (TAIL * last as f64) as usize;
+    let middle = |a: usize, b: usize| values[a] / 2.0 + values[b.min(last)] / 2.0;
+    [middle(cut, cut + 1), middle(last - cut, (last - cut).saturating_sub(1))]
 }
 
 impl Strip {
     fn new(values: Vec<f64>, row_data: bool) -> Strip {
-        let tail = if row_data { 0.0 } else { TAIL };
-        let [low, high] = quantile(values.clone(), [tail, 1.0 - tail]);
+        let [low, high] = range(values.clone(), row_data);
         let mut counts = vec![0; BARS];
         for value in values.iter().filter(|value| (low..=high).contains(*value)) {
             // Halves first: the range of finite numbers may not be finite.
@@ -177,26 +184,29 @@ impl Strip {
 }
 
 /// Rows that are shown one by one: evenly through the table, and those explained, in rising order.
-pub(super) fn shown_rows(rows: usize, explained: &[usize]) -> Vec<usize> {
-    let shown = rows.min(ROWS);
-    let mut chosen: Vec<usize> = (0..shown).map(|i| i * rows / shown).chain(explained.iter().copied()).collect();
+pub(super) fn shown_rows(model: &Model, explained: &[usize]) -> Vec<usize> {
+    let rows = model.training_rows();
+    let most = ROWS.min(TARGET_CELLS / model.target_names().len()).clamp(1, rows.max(1));
+    let mut chosen: Vec<usize> = (0..most).map(|i| i * rows / most).chain(explained.iter().copied()).collect();
     chosen.sort_unstable();
     chosen.dedup();
     chosen
 }
 
 impl Rows {
-    fn new(data: &Dataset, found: &Diagnostics, chosen: &[usize], options: &Options) -> Rows {
+    fn new(model: &Model, data: &Dataset, found: &Diagnostics, chosen: &[usize], options: &Options) -> Rows {
+        let in_formula = model.settings().form == Form::Kernel;
         let columns = |table: MatRef<'_, f64>| -> Vec<Vec<f64>> {
             (0..table.ncols()).map(|c| briefly(chosen.iter().map(|&row| table[(row, c)]))).collect()
         };
         let number = |&row: &usize| options.row_numbers.get(row).copied().unwrap_or(row + 1);
         // As they are in the table: a row that is loaded into the what-if panel gives the model's own prediction.
         let inputs = |d: usize| chosen.iter().map(|&row| data.inputs()[(row, d)]).collect();
-        let few = chosen.len() * data.inputs().ncols() <= CELLS;
+        let few = chosen.len() * data.inputs().ncols() <= INPUT_CELLS;
         Rows {
             total: data.rows(),
             number: chosen.iter().map(number).collect(),
+            position: chosen.to_vec(),
             observed: columns(data.targets()),
             mean: columns(found.prediction.mean.as_ref()),
             std: columns(found.prediction.std.as_ref()),
@@ -207,7 +217,7 @@ impl Rows {
                 .iter()
                 .map(|(row, size)| (number(row), brief(*size)))
                 .collect(),
-            inputs: if few { (0..data.inputs().ncols()).map(inputs).collect() } else { Vec::new() },
+            inputs: if few && !in_formula { (0..data.inputs().ncols()).map(inputs).collect() } else { Vec::new() },
         }
     }
 }

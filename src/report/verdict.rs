@@ -99,13 +99,12 @@ fn judged(model: &Model, quality: &Quality) -> Verdict {
             warnings.push(format!("{name}: only {} values to judge by; the scores are rough.", task.observed));
         }
     }
-    let [own, ridge, mean] = [0, 1, 2].map(|i| quality.methods[i].task_r2);
-    let beside = format!("ridge regression reaches {ridge:.2}, predicting the mean {mean:.2}");
-    let share = format!("{:.0} %", 100.0 * own.max(0.0));
-    let headline = match names.len() {
-        1 => format!("Explains {share} of the variance of {} in rows left out; {beside}.", names[0]),
-        many => format!("Explains {share} of the variance of rows left out, on average over {many} targets; {beside}."),
+    let [share, ridge] = [0, 1].map(|i| format!("{:.0} %", 100.0 * quality.methods[i].task_r2.max(0.0)));
+    let of = match names.len() {
+        1 => format!("of {} in rows left out", names[0]),
+        many => format!("of rows left out, on average over {many} targets"),
     };
+    let headline = format!("Explains {share} of the variance {of}; ridge regression explains {ridge}.");
     Verdict { headline, good_for, not_for, warnings }
 }
 

@@ -12,18 +12,27 @@ mkdirSync(folder, { recursive: true });
 export const EVIL = `<img src=x onerror="window.hacked=1">, </script> {{facts}}`;
 export const TARGETS = ["glucose", EVIL];
 
-/** Ninety rows: numbers with gaps, text with gaps, a number that is only there or not, a name that attacks; gaps in a target. */
+/**
+ * Ninety rows: numbers with gaps, text with gaps, a number that is only there or not, a name that attacks, gaps in a
+ * target. There is an even number of ages, so that their median is nobody's.
+ */
 export function table() {
   const rows = [];
   for (let n = 0; n < 90; n++) {
-    const age = 20 + ((n * 37) % 61) + 0.123 * (n % 7), dose = (((n * 11) % 23) / 7).toFixed(5);
+    const age = 20 + ((n * 37) % 61) + 0.123 * (n % 7),
+      dose = (((n * 11) % 23) / 7).toFixed(5);
     const colour = ["red", "green", "blue"][n % 3];
     const noise = Math.sin(n * 12.9898) * 1.7;
     const glucose = 90 + 9 * Math.sin(age / 9) + 2 * dose + noise;
     const other = 1000 + 4 * age * dose + (colour === "red" ? 130 : 0) + 20 * Math.cos(n * 4.1);
     rows.push({
-      age: n % 13 === 5 ? "" : age.toFixed(4), dose, colour: n % 17 === 3 ? "" : colour, ward: n % 5 ? "7" : "",
-      weight: 1 + (n % 3), glucose: n % 8 === 1 ? "" : glucose.toFixed(6), [EVIL]: other.toFixed(6),
+      age: n % 12 === 5 ? "" : age.toFixed(4),
+      dose,
+      colour: n % 17 === 3 ? "" : colour,
+      ward: n % 5 ? "7" : "",
+      weight: 1 + (n % 3),
+      glucose: n % 8 === 1 ? "" : glucose.toFixed(6),
+      [EVIL]: other.toFixed(6),
     });
   }
   return rows;
@@ -32,7 +41,11 @@ export function table() {
 export const csv = (rows) => {
   const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const columns = Object.keys(rows[0]);
-  return [columns, ...rows.map((row) => columns.map((name) => String(row[name])))].map((line) => line.map(quote).join(",")).join("\n") + "\n";
+  return (
+    [columns, ...rows.map((row) => columns.map((name) => String(row[name])))]
+      .map((line) => line.map(quote).join(","))
+      .join("\n") + "\n"
+  );
 };
 
 export function rffblr(...words) {
@@ -41,8 +54,15 @@ export function rffblr(...words) {
 
 /** The cells of a CSV table of numbers, by column. */
 export function numbers(text) {
-  const cells = (line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, -1).map((m) => m[1].replace(/^"|"$/g, "").replaceAll('""', '"'));
-  const [header, ...lines] = text.trim().split("\n").map((line) => (line.endsWith('"') ? line + "," : line)).map(cells);
+  const cells = (line) =>
+    [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
+      .slice(0, -1)
+      .map((m) => m[1].replace(/^"|"$/g, "").replaceAll('""', '"'));
+  const [header, ...lines] = text
+    .trim()
+    .split("\n")
+    .map((line) => (line.endsWith('"') ? line + "," : line))
+    .map(cells);
   return Object.fromEntries(header.map((name, j) => [name, lines.map((line) => Number(line[j]))]));
 }
 
@@ -55,7 +75,8 @@ export function predict(model, rows) {
 /** Fits and reports every kind of model; gives the path of each page. */
 export function makeReports() {
   writeFileSync(join(folder, "train.csv"), csv(table()));
-  const fit = (name, ...flags) => rffblr("fit", "train.csv", "--targets", "last:2", "-o", `${name}.json`, "-q", ...flags);
+  const fit = (name, ...flags) =>
+    rffblr("fit", "train.csv", "--targets", "last:2", "-o", `${name}.json`, "-q", ...flags);
   fit("kernel", "--weight", "weight");
   fit("sinusoids", "--ignore", "weight", "--sparsity", "0.75");
   fit("cosines", "--ignore", "weight", "--preset", "paper", "--links", "true", "--max-iterations", "80");

@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     for path in page.into_iter().chain(&arguments.card) {
         output::expect_writable(path, arguments.force)?;
     }
-    if page == arguments.card.as_ref() {
+    if page.is_some() && page == arguments.card.as_ref() {
         bail!("page and card cannot both be {}", path.display());
     }
     let model = Model::load(&arguments.model)?;

@@ -46,6 +46,16 @@ function decodeRow(file, encoded) {
   return raw;
 }
 
+/** The inputs a kernel machine keeps, one list for each column, as they were in the table to twelve digits. */
+function storedInputs(file) {
+  return columnsOf(file.machine.rows).map((column, d) => {
+    const mean = file.inputs.mean[d],
+      scale = file.inputs.scale[d];
+    const smallest = 1e-12 * Math.max(Math.abs(mean), scale);
+    return column.map((z) => (Math.abs(mean + scale * z) < smallest ? 0 : Number((mean + scale * z).toPrecision(12))));
+  });
+}
+
 /**
  * A predictor: `predict(encoded row, task)` gives the mean of each target, and latent and observation deviation of one;
  * without a task means alone.
@@ -88,7 +98,10 @@ function kernelMachine(machine) {
   const columns = machine.rows.columns;
   const relevance = Float64Array.from(kernel.relevance);
   const similar = (x, y) => {
-    let product = 0, square = 0, weighted = 0, absolute = 0;
+    let product = 0,
+      square = 0,
+      weighted = 0,
+      absolute = 0;
     for (let d = 0; d < columns; d++) {
       const delta = x[d] - y[d];
       const scaled = relevance[d] * delta;
@@ -123,7 +136,10 @@ function kernelMachine(machine) {
     const mean = beta.map((column) => column.reduce((sum, b, n) => sum + b * k[n], 0));
     if (task === undefined) return { mean };
     const { used, lower } = factor(task);
-    const half = halfSolve(lower, used.map((n) => root[n] * k[n]));
+    const half = halfSolve(
+      lower,
+      used.map((n) => root[n] * k[n]),
+    );
     const left = similar(z, z) - dotOf(half, half, half.length);
     return { mean, variance: amplitude[task] * Math.max(left, 0) };
   };
@@ -184,9 +200,7 @@ function columnsOf({ rows, columns, values }) {
 }
 
 function rowsOf({ rows, columns, values }) {
-  return Array.from({ length: rows }, (_, i) =>
-    Float64Array.from({ length: columns }, (_, j) => values[j * rows + i]),
-  );
+  return Array.from({ length: rows }, (_, i) => Float64Array.from({ length: columns }, (_, j) => values[j * rows + i]));
 }
 
 /** L of a positive definite matrix, row by row. */
@@ -213,7 +227,7 @@ function halfSolve(lower, b) {
   return out;
 }
 
-/** The largest difference, in predictive deviations, between the stored probe predictions and what this page computes. */
+/** The largest difference between stored probe predictions and what this page computes, in predictive deviations. */
 function probeDifference(file) {
   const { predict } = predictorOf(file);
   const [mean, std] = [rowsOf(file.probes.mean), rowsOf(file.probes.std)];

@@ -11,19 +11,55 @@ const chosenTask = () => Number(taskChoice.value);
 function fillVerdict() {
   const { verdict, model } = facts;
   document.getElementById("headline").textContent = verdict.headline;
-  const form = { kernel: `a kernel machine of ${model.terms} terms`, sinusoids: `${model.terms} sinusoids`, cosines: `${model.terms} cosines and straight lines` }[model.form];
+  const form = {
+    kernel: `a kernel machine of ${model.terms} terms`,
+    sinusoids: `${model.terms} sinusoids`,
+    cosines: `${model.terms} cosines and straight lines`,
+  }[model.form];
   document.getElementById("facts-line").textContent =
-    `Learned from ${model.rows} rows, ${facts.inputs.length} inputs and ${facts.targets.length} target${facts.targets.length > 1 ? "s" : ""}; ${form}.`;
-  const lists = [["Good for", verdict.good_for, "good"], ["Not for", verdict.not_for, "not"], ["Warnings", verdict.warnings, "warn"]];
-  document.getElementById("lists").append(...lists.filter(([, lines]) => lines.length).map(([title, lines, className]) =>
-    element("div", { className }, element("h3", { textContent: title }), element("ul", {}, ...lines.map((text) => element("li", { textContent: text }))))));
+    `Learned from ${counted(model.rows, "row")}, ${counted(facts.inputs.length, "input")} and ` +
+    `${counted(facts.targets.length, "target")}; ${form}.`;
+  const lists = [
+    ["Good for", verdict.good_for, "good"],
+    ["Not for", verdict.not_for, "not"],
+    ["Warnings", verdict.warnings, "warn"],
+  ];
+  document
+    .getElementById("lists")
+    .append(
+      ...lists
+        .filter(([, lines]) => lines.length)
+        .map(([title, lines, className]) =>
+          element(
+            "div",
+            { className },
+            element("h3", { textContent: title }),
+            element("ul", {}, ...lines.map((text) => element("li", { textContent: text }))),
+          ),
+        ),
+    );
+}
+
+function counted(count, what) {
+  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
 }
 
 function fillTargets(task) {
   if (!facts.quality) return;
-  const rows = facts.quality.tasks.map((t, c) => [facts.targets[c], t.observed, short(t.r2), short(facts.quality.methods[1].r2[c]), short(t.rmse),
-    short(t.mae), `${Math.round(100 * t.coverage)} %`, short(facts.model.noise_std[c])]);
-  const table = tableOf(["each row left out in turn", "values", "R²", "ridge R²", "RMSE", "MAE", "in 90 % interval", "noise std"], rows);
+  const rows = facts.quality.tasks.map((t, c) => [
+    facts.targets[c],
+    t.observed,
+    short(t.r2),
+    short(facts.quality.methods[1].r2[c]),
+    short(t.rmse),
+    short(t.mae),
+    `${Math.round(100 * t.coverage)} %`,
+    short(facts.model.noise_std[c]),
+  ]);
+  const table = tableOf(
+    ["each row left out in turn", "values", "R²", "ridge R²", "RMSE", "MAE", "in 90 % interval", "noise std"],
+    rows,
+  );
   table.querySelectorAll("tbody tr")[task].className = "chosen";
   document.getElementById("targets-table").replaceChildren(table);
 }
@@ -35,7 +71,11 @@ function csvOf(rows) {
     return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };
   const columns = Object.keys(rows[0]);
-  return [columns, ...rows.map((row) => columns.map((name) => row[name]))].map((line) => line.map(cell).join(",")).join("\n") + "\n";
+  return (
+    [columns, ...rows.map((row) => columns.map((name) => row[name]))]
+      .map((line) => line.map(cell).join(","))
+      .join("\n") + "\n"
+  );
 }
 
 function download(name, text, type) {
@@ -55,11 +95,18 @@ function frame(figure) {
   if (!missing && figure.table) {
     const button = element("button", { type: "button", textContent: "CSV" });
     button.setAttribute("aria-label", `Data of “${figure.title}” as CSV`);
-    button.addEventListener("click", () => download(`${figure.id}.csv`, csvOf(figure.table(facts, chosenTask())), "text/csv"));
+    button.addEventListener("click", () =>
+      download(`${figure.id}.csv`, csvOf(figure.table(facts, chosenTask())), "text/csv"),
+    );
     tools.append(button);
   }
-  const node = element("figure", { id: figure.id, className: figure.wide ? "wide" : "" },
-    element("div", { className: "head" }, title, tools), element("p", { className: "read", textContent: read }), drawing);
+  const node = element(
+    "figure",
+    { id: figure.id, className: figure.wide ? "wide" : "" },
+    element("div", { className: "head" }, title, tools),
+    element("p", { className: "read", textContent: read }),
+    drawing,
+  );
   node.setAttribute("aria-labelledby", title.id);
   document.querySelector(`#${figure.section} .figures`).append(node);
   if (missing) {
@@ -76,8 +123,14 @@ function frame(figure) {
 
 function frameWhatIf() {
   const title = element("h3", { textContent: "What if?", id: "what-if-title" });
-  const read = "Change an input and see the prediction move; this page evaluates the model's own formula, as rffblr predict does.";
-  const node = element("figure", { id: "what-if", className: "wide" }, title, element("p", { className: "read", textContent: read }));
+  const read =
+    "Change an input and see the prediction move; this page evaluates the model's own formula, as rffblr predict does.";
+  const node = element(
+    "figure",
+    { id: "what-if", className: "wide" },
+    title,
+    element("p", { className: "read", textContent: read }),
+  );
   node.setAttribute("aria-labelledby", title.id);
   document.querySelector("#single .figures").append(node);
   if (!facts.what_if.file) {
@@ -87,30 +140,48 @@ function frameWhatIf() {
   whatIf = drawWhatIf(facts, inputOrder());
   node.append(whatIf.panel);
   const difference = probeDifference(facts.what_if.file);
-  const check = element("p", { className: "note", id: "what-if-check", textContent:
-    difference < 1e-8
-      ? `Checked when this page was opened: it computes the probe predictions stored in the model file (largest difference ${difference.toExponential(1)} standard deviations).`
-      : `This browser does not compute what the model file stored (difference ${difference.toExponential(1)} standard deviations): do not use this panel.` });
+  const by = `(largest difference ${difference.toExponential(1)} standard deviations)`;
+  const check = element("p", {
+    className: "note",
+    id: "what-if-check",
+    textContent:
+      difference < 1e-8
+        ? `Checked when this page was opened: it computes the probe predictions stored in the model file ${by}.`
+        : `This browser does not compute what the model file stored ${by}: do not use this panel.`,
+  });
   check.dataset.difference = difference;
   node.append(check);
 }
 
-/** Raw inputs in the order in which the panel lists them. */
+/** Inputs in the order in which the panel lists them: the most relevant first, where that is known. */
 function inputOrder() {
-  return d3.range(facts.inputs.length);
+  return facts.learned ? relevantInputs(facts) : d3.range(facts.inputs.length);
 }
 
 function fillOrigin() {
   const pairs = (rows) => {
-    const line = ([label, value]) => element("tr", {}, element("th", { textContent: label, scope: "row" }), element("td", { textContent: value }));
+    const line = ([label, value]) =>
+      element("tr", {}, element("th", { textContent: label, scope: "row" }), element("td", { textContent: value }));
     return element("table", { className: "pairs" }, element("tbody", {}, ...rows.map(line)));
   };
-  const settings = Object.entries(facts.settings).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+  const settings = Object.entries(facts.settings).map(([name, value]) => [
+    name,
+    typeof value === "string" ? value : JSON.stringify(value),
+  ]);
   const card = element("button", { type: "button", textContent: "Model card (Markdown)", id: "card" });
   card.addEventListener("click", () => download("model-card.md", facts.card, "text/markdown"));
-  document.getElementById("origin-tables").append(pairs(facts.origin),
-    element("details", {}, element("summary", { textContent: "Settings of the fit" }), pairs(settings)),
-    element("p", {}, card, " with the headings of Annex IV of the EU AI Act and of TRIPOD+AI; what a person has to add is marked."));
+  document
+    .getElementById("origin-tables")
+    .append(
+      pairs(facts.origin),
+      element("details", {}, element("summary", { textContent: "Settings of the fit" }), pairs(settings)),
+      element(
+        "p",
+        { className: "screen-only" },
+        card,
+        " with the headings of Annex IV of the EU AI Act and of TRIPOD+AI; what a person has to add is marked.",
+      ),
+    );
 }
 
 function redraw() {
@@ -127,7 +198,8 @@ function redraw() {
 function chooseTheme() {
   const root = document.documentElement;
   const button = document.getElementById("theme");
-  const dark = () => (root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
+  const dark = () =>
+    root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   const label = () => (button.textContent = dark() ? "Light" : "Dark");
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
@@ -139,14 +211,15 @@ function chooseTheme() {
 
 function start() {
   fillVerdict();
-  FIGURES.forEach(frame);
+  [...QUALITY_FIGURES, ...LEARNED_FIGURES, ...SINGLE_FIGURES, ...TOGETHER_FIGURES, ...INSIDE_FIGURES].forEach(frame);
   frameWhatIf();
   fillOrigin();
   chooseTheme();
   document.getElementById("print").addEventListener("click", () => print());
   taskChoice.addEventListener("change", redraw);
   // A phone changes the height of its window while it scrolls: only the width counts.
-  let width = innerWidth, waiting = 0;
+  let width = innerWidth,
+    waiting = 0;
   addEventListener("resize", () => {
     if (innerWidth === width) return;
     width = innerWidth;

@@ -4,7 +4,10 @@
 function fieldsOf(file, facts) {
   const raws = file.encoder
     ? file.encoder.inputs
-    : file.inputs.names.map((name, d) => ({ name, encoding: { numeric: { median: file.inputs.mean[d], indicator: false } } }));
+    : file.inputs.names.map((name, d) => ({
+        name,
+        encoding: { numeric: { median: file.inputs.mean[d], indicator: false } },
+      }));
   const mayMiss = file.encoder ? file.encoder.missing === "impute" : false;
   let column = 0;
   return raws.map(({ name, encoding }) => {
@@ -21,7 +24,9 @@ function fieldsOf(file, facts) {
     }
     column += encoding.numeric.indicator ? 2 : 1;
     const spread = 2.5 * file.inputs.scale[first];
-    const range = strip ? [strip.low, strip.high] : [file.inputs.mean[first] - spread, file.inputs.mean[first] + spread];
+    const range = strip
+      ? [strip.low, strip.high]
+      : [file.inputs.mean[first] - spread, file.inputs.mean[first] + spread];
     return { name, levels: null, start: Number(encoding.numeric.median.toPrecision(4)), mayMiss, column: first, range };
   });
 }
@@ -36,9 +41,17 @@ function drawWhatIf(facts, order) {
   const answer = element("div", { className: "answer", id: "what-if-answer" });
   answer.setAttribute("aria-live", "polite");
   const curve = element("div", { className: "drawing" });
-  const level = element("select", { id: "what-if-level" }, ...facts.what_if.levels.map(([p]) => element("option", { value: p, textContent: `${p * 100} %` })));
+  const level = element(
+    "select",
+    { id: "what-if-level" },
+    ...facts.what_if.levels.map(([p]) => element("option", { value: p, textContent: `${p * 100} %` })),
+  );
   level.value = "0.9";
-  const swept = element("select", { id: "what-if-sweep" }, ...order.map((i) => element("option", { value: i, textContent: fields[i].name })));
+  const swept = element(
+    "select",
+    { id: "what-if-sweep" },
+    ...order.map((i) => element("option", { value: i, textContent: fields[i].name })),
+  );
   const controls = new Map();
 
   const predictAt = (raw) => predict(encodeRow(file, raw), facts.what_if.intervals ? task : undefined);
@@ -53,7 +66,13 @@ function drawWhatIf(facts, order) {
     answer.dataset.upper = std === undefined ? "" : mean + reach * std;
     answer.replaceChildren(
       `${facts.targets[task]} = ${short(mean)}`,
-      element("small", { textContent: std === undefined ? "" : `${short(mean - reach * std)} to ${short(mean + reach * std)} with ${level.value * 100} % probability; of the deviation ${short(std)}, ${short(found.latentStd)} is about the function, the rest noise` }),
+      element("small", {
+        textContent:
+          std === undefined
+            ? ""
+            : `${short(mean - reach * std)} to ${short(mean + reach * std)} with ${level.value * 100} % probability; ` +
+              `standard deviation ${short(std)}, without noise ${short(found.latentStd)}`,
+      }),
     );
     curve.replaceChildren(sweep(fields[swept.value], reach));
   }
@@ -69,22 +88,59 @@ function drawWhatIf(facts, order) {
     const now = { ...at(values[field.name]), value: values[field.name] };
     if (field.levels) {
       const points = field.presence ? [0, null].map(at) : field.levels.slice(0, 30).map(at);
-      const name = (d) => (field.presence ? (d.value === null ? "missing" : "present") : d.value ?? "missing");
+      const name = (d) => (field.presence ? (d.value === null ? "missing" : "present") : (d.value ?? "missing"));
       return plot(width, {
-        height: 260, marginBottom: 46, x: { label: field.name, tickFormat: clipped(10), domain: points.map(name) }, y: { label: `↑ ${facts.targets[task]}`, grid: true, nice: true },
-        marks: [Plot.ruleX(points, { x: name, y1: "lower", y2: "upper", stroke: "var(--one)", strokeOpacity: 0.35, strokeWidth: 6 }),
-          Plot.dot(points, { x: name, y: "mean", fill: (d) => (d.value === now.value ? "var(--two)" : "var(--one)"), r: 4, tip: true })],
+        height: 260,
+        marginBottom: 46,
+        x: { label: field.name, tickFormat: clipped(10), domain: points.map(name) },
+        y: { label: `↑ ${facts.targets[task]}`, grid: true, nice: true },
+        marks: [
+          Plot.ruleX(points, {
+            x: name,
+            y1: "lower",
+            y2: "upper",
+            stroke: "var(--one)",
+            strokeOpacity: 0.35,
+            strokeWidth: 6,
+          }),
+          Plot.dot(points, {
+            x: name,
+            y: "mean",
+            fill: (d) => (d.value === now.value ? "var(--two)" : "var(--one)"),
+            r: 4,
+            tip: true,
+          }),
+        ],
       });
     }
     const steps = 48;
-    const [low, high] = [Math.min(field.range[0], now.value ?? field.range[0]), Math.max(field.range[1], now.value ?? field.range[1])];
+    const [low, high] = [
+      Math.min(field.range[0], now.value ?? field.range[0]),
+      Math.max(field.range[1], now.value ?? field.range[1]),
+    ];
     const points = d3.range(steps + 1).map((i) => at(low + ((high - low) * i) / steps));
     return plot(width, {
-      height: 260, x: { label: `${field.name} →` }, y: { label: `↑ ${facts.targets[task]}`, grid: true, nice: true },
-      marks: [Plot.areaY(points, { x: "value", y1: "lower", y2: "upper", fill: "var(--one)", fillOpacity: 0.16 }),
+      height: 260,
+      x: { label: `${field.name} →` },
+      y: { label: `↑ ${facts.targets[task]}`, grid: true, nice: true },
+      marks: [
+        Plot.areaY(points, { x: "value", y1: "lower", y2: "upper", fill: "var(--one)", fillOpacity: 0.16 }),
         Plot.lineY(points, { x: "value", y: "mean", stroke: "var(--one)", strokeWidth: 2 }),
-        ...(now.value === null ? [] : [Plot.ruleX([now], { x: "value", stroke: "var(--two)", strokeDasharray: "3 3" }), Plot.dot([now], { x: "value", y: "mean", fill: "var(--two)", r: 5 })]),
-        Plot.tip(points, Plot.pointerX({ x: "value", y: "mean", title: (d) => `${field.name} ${short(d.value)}\n${short(d.mean)}\n${short(d.lower)} to ${short(d.upper)}` }))],
+        ...(now.value === null
+          ? []
+          : [
+              Plot.ruleX([now], { x: "value", stroke: "var(--two)", strokeDasharray: "3 3" }),
+              Plot.dot([now], { x: "value", y: "mean", fill: "var(--two)", r: 5 }),
+            ]),
+        Plot.tip(
+          points,
+          Plot.pointerX({
+            x: "value",
+            y: "mean",
+            title: (d) => `${field.name} ${short(d.value)}\n${short(d.mean)}\n${short(d.lower)} to ${short(d.upper)}`,
+          }),
+        ),
+      ],
     });
   }
 
@@ -93,14 +149,32 @@ function drawWhatIf(facts, order) {
     let control;
     if (field.levels) {
       const extra = [...(field.mayMiss ? ["(missing)"] : []), ...(field.presence ? [] : ["(another)"])];
-      control = element("select", {}, ...[...field.levels, ...extra].map((text, i) => element("option", { value: i, textContent: text })));
+      control = element(
+        "select",
+        {},
+        ...[...field.levels, ...extra].map((text, i) => element("option", { value: i, textContent: text })),
+      );
       control.addEventListener("change", () => {
         const index = Number(control.value);
         const missing = field.mayMiss && index === field.levels.length;
-        values[field.name] = missing ? null : field.presence ? 0 : index < field.levels.length ? field.levels[index] : Symbol.for("another");
+        values[field.name] = missing
+          ? null
+          : field.presence
+            ? 0
+            : index < field.levels.length
+              ? field.levels[index]
+              : Symbol.for("another");
         show();
       });
-      control.load = (value) => (control.value = value === null ? (field.mayMiss ? field.levels.length : 0) : field.presence ? 0 : field.levels.indexOf(value));
+      control.load = (value) =>
+        (control.value =
+          value === null
+            ? field.mayMiss
+              ? field.levels.length
+              : 0
+            : field.presence
+              ? 0
+              : field.levels.indexOf(value));
     } else {
       control = element("input", { type: "number", step: "any" });
       control.addEventListener("input", () => {
@@ -138,22 +212,57 @@ function drawWhatIf(facts, order) {
   const first = element("div", { className: "fields" }, ...order.slice(0, MOST).map((i) => fieldFor(fields[i])));
   const others = order.slice(MOST);
   const rest = others.length
-    ? [element("details", {}, element("summary", { textContent: `${others.length} more inputs` }), element("div", { className: "fields" }, ...others.map((i) => fieldFor(fields[i]))))]
+    ? [
+        element(
+          "details",
+          {},
+          element("summary", { textContent: `${others.length} more inputs` }),
+          element("div", { className: "fields" }, ...others.map((i) => fieldFor(fields[i]))),
+        ),
+      ]
     : [];
-  const choices = element("div", { className: "choices" },
-    element("label", {}, "Interval", level), element("label", {}, "Curve along", swept));
+  const choices = element(
+    "div",
+    { className: "choices" },
+    element("label", {}, "Interval", level),
+    element("label", {}, "Curve along", swept),
+  );
   const rows = facts.quality?.rows;
-  if (rows && rows.inputs.length) {
-    const pick = element("select", { id: "what-if-row" }, element("option", { value: "", textContent: "typical values" }),
-      ...rows.number.map((number, i) => element("option", { value: i, textContent: `row ${number}` })));
+  const inputs = shownInputs(facts);
+  if (inputs.length) {
+    const pick = element(
+      "select",
+      { id: "what-if-row" },
+      element("option", { value: "", textContent: "typical values" }),
+      ...rows.number.map((number, i) => element("option", { value: i, textContent: `row ${number}` })),
+    );
     const typical = { ...values };
-    pick.addEventListener("change", () => load(pick.value === "" ? typical : decodeRow(file, rows.inputs.map((column) => column[pick.value]))));
+    pick.addEventListener("change", () =>
+      load(
+        pick.value === ""
+          ? typical
+          : decodeRow(
+              file,
+              inputs.map((column) => column[pick.value]),
+            ),
+      ),
+    );
     choices.prepend(element("label", {}, "Start from", pick));
   }
   level.addEventListener("change", show);
   swept.addEventListener("change", show);
   const note = facts.what_if.absent ? [element("p", { className: "note", textContent: facts.what_if.absent })] : [];
-  const panel = element("div", { className: "what-if" },
-    element("div", {}, choices, first, ...rest), element("div", {}, answer, ...note, curve));
-  return { panel, update: (chosen) => { task = chosen; show(); } };
+  const panel = element(
+    "div",
+    { className: "what-if" },
+    element("div", {}, choices, first, ...rest),
+    element("div", {}, answer, ...note, curve),
+  );
+  return {
+    panel,
+    update: (chosen) => {
+      task = chosen;
+      show();
+    },
+  };
 }

@@ -1,0 +1,258 @@
+// Figures of the model from inside: how the fit went, its kernel, its sinusoids, its straight lines.
+
+const INSIDE_FIGURES = [
+  {
+    section: "inside",
+    id: "trace",
+    title: "How the fit went",
+    wide: true,
+    read:
+      "The bound rises until nothing is gained; a mark is a step at which features were pruned (orange) or " +
+      "the bandwidth moved by more than a tenth (blue).",
+    table: (facts) => traceOf(facts),
+    draw(facts, task, width) {
+      const steps = traceOf(facts);
+      const panel = (name, key, extra) => {
+        const column = Math.max(220, (width - 32) / Math.max(1, Math.min(3, Math.floor(width / 240))));
+        const moved = steps.filter((d) => (key === "active" ? d.pruned : key === "bandwidth" && d.moved));
+        return element(
+          "div",
+          {},
+          element("h4", { textContent: name }),
+          plot(column, {
+            height: 190,
+            grid: true,
+            x: { label: "step →", ticks: 4, tickFormat: "d" },
+            y: { label: null, ...extra },
+            marks: [
+              Plot.lineY(steps, { x: "step", y: key, stroke: "var(--one)", strokeWidth: 1.8 }),
+              Plot.tickX(moved.length ? moved : [], {
+                x: "step",
+                stroke: key === "active" ? "var(--two)" : "var(--one)",
+                strokeOpacity: 0.35,
+              }),
+              Plot.dot(steps.slice(-1), { x: "step", y: key, fill: "var(--one)", r: 3 }),
+              Plot.tip(
+                steps,
+                Plot.pointerX({ x: "step", y: key, title: (d) => `step ${d.step}\n${name} ${short(d[key])}` }),
+              ),
+            ],
+          }),
+        );
+      };
+      // The first steps are far below the rest and would flatten it.
+      const bounds = steps.map((d) => d.bound).sort(d3.ascending);
+      const low = d3.quantile(bounds, 0.05),
+        high = bounds[bounds.length - 1];
+      const domain = high > low ? [low - 0.1 * (high - low), high + 0.05 * (high - low)] : undefined;
+      return element(
+        "div",
+        { className: "side" },
+        panel("Bound (nats)", "bound", { domain, clamp: true }),
+        panel("Active terms", "active", { zero: true }),
+        panel("Bandwidth", "bandwidth", { type: "log", ticks: 4, tickFormat: short }),
+      );
+    },
+  },
+  {
+    section: "inside",
+    id: "kernel",
+    title: "The kernel",
+    wide: true,
+    read:
+      "How alike the function is at two points, by how far they lie apart along one input: a curve that " +
+      "drops fast lets the function change fast there.",
+    table: (facts, task) => kernelOf(facts, task),
+    draw(facts, task, width) {
+      const all = kernelOf(facts, task);
+      const low = d3.min(all, (d) => d.alike);
+      const panels = facts.inside.kernel.map((profile) => {
+        const lines = all.filter((d) => d.input === facts.columns[profile.input]);
+        return element(
+          "div",
+          {},
+          element("h4", { textContent: facts.columns[profile.input] }),
+          plot(smallWidth(width), {
+            height: 150,
+            marginLeft: 36,
+            grid: true,
+            x: { label: "distance →", ticks: 3 },
+            y: { label: null, domain: [low, 1], nice: true, ticks: 3 },
+            color: { domain: ["kernel", "sinusoids"], range: ["var(--one)", "var(--two)"] },
+            marks: [Plot.lineY(lines, { x: "distance", y: "alike", stroke: "view", strokeWidth: 1.8, tip: true })],
+          }),
+        );
+      });
+      const grid = element("div", { className: "several" }, ...panels);
+      const legend = facts.inside.sinusoid_count
+        ? [Plot.legend({ color: { domain: ["kernel", "sinusoids"], range: ["var(--one)", "var(--two)"] } })]
+        : [];
+      const note = facts.inside.sinusoid_count
+        ? "Blue is the learned kernel; orange the kept sinusoids, each counted by its squared weight: " +
+          "where the two agree, the sinusoids are a fair sample of the kernel."
+        : "This model is the kernel itself, all cosines at once: there is no list of sinusoids.";
+      return element(
+        "div",
+        {},
+        familyTable(facts),
+        ...legend,
+        grid,
+        element("p", { className: "note", textContent: note }),
+      );
+    },
+  },
+  {
+    section: "inside",
+    id: "sinusoids",
+    title: "The sinusoids",
+    wide: true,
+    read: (facts) =>
+      "Each stick is one kept cosine: how fast it turns, and its weight for this target with two standard deviations." +
+      ofAll(facts.inside.sinusoids.length, facts.inside.sinusoid_count),
+    needs: (facts) =>
+      facts.inside.sinusoid_count
+        ? null
+        : "This model is a kernel machine: the sum of all cosines at once. " +
+          "fit --sparsity 0.75 gives a model of few sinusoids.",
+    table: (facts, task) => wavesOf(facts, task),
+    draw(facts, task, width) {
+      const waves = wavesOf(facts, task);
+      const largest = [...waves].sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).slice(0, 12);
+      return element(
+        "div",
+        {},
+        plot(width, {
+          height: 240,
+          grid: true,
+          x: { label: "turns per standard deviation of the inputs →" },
+          y: { label: "↑ weight" },
+          marks: [
+            Plot.ruleY([0]),
+            Plot.ruleX(waves, { x: "turns", y1: 0, y2: "weight", stroke: "var(--one)", strokeOpacity: 0.6 }),
+            Plot.ruleX(waves, {
+              x: "turns",
+              y1: (d) => d.weight - 2 * d.weight_std,
+              y2: (d) => d.weight + 2 * d.weight_std,
+              stroke: "var(--grey)",
+              strokeOpacity: 0.6,
+            }),
+            Plot.dot(waves, {
+              x: "turns",
+              y: "weight",
+              fill: "var(--one)",
+              r: 2.8,
+              tip: true,
+              title: (d) => `weight ${short(d.weight)} ± ${short(d.weight_std)}\n${d.along}`,
+            }),
+          ],
+        }),
+        tableOf(
+          ["shortest waves (wavelength in the unit of the input)", "weight", "± std", "phase"],
+          largest.map((d) => [d.along, short(d.weight), short(d.weight_std), short(d.phase)]),
+        ),
+      );
+    },
+  },
+  {
+    section: "inside",
+    id: "links",
+    title: "Straight lines",
+    wide: true,
+    read:
+      "The linear part of the function: what one standard deviation more of an input adds to the target, " +
+      "with two standard deviations.",
+    needs: (facts) =>
+      facts.inside.links.length ? null : "This model has no direct links: its function is made of sinusoids alone.",
+    table: (facts, task) =>
+      facts.inside.links.map((d) => ({
+        input: facts.columns[d.input],
+        effect: d.effect[task],
+        std: d.effect_std[task],
+      })),
+    draw(facts, task, width) {
+      const all = this.table(facts, task).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
+      const shown = all.slice(0, 25);
+      const names = shown.map((d) => d.input);
+      return element(
+        "div",
+        {},
+        plot(width, {
+          height: 50 + 20 * shown.length,
+          marginLeft: Math.min(190, width / 2.6),
+          grid: true,
+          x: { label: `${facts.targets[task]} per standard deviation →` },
+          y: { label: null, domain: names, tickFormat: clipped(24) },
+          marks: [
+            Plot.ruleX([0]),
+            Plot.ruleY(shown, {
+              y: "input",
+              x1: (d) => d.effect - 2 * d.std,
+              x2: (d) => d.effect + 2 * d.std,
+              stroke: "var(--grey)",
+              strokeWidth: 2,
+            }),
+            Plot.dot(shown, { y: "input", x: "effect", fill: "var(--one)", r: 4, tip: true }),
+          ],
+        }),
+        moreThan(all, shown),
+      );
+    },
+  },
+];
+
+function traceOf(facts) {
+  const { bound, active, bandwidth } = facts.inside.trace;
+  return bound.map((value, i) => ({
+    step: i + 1,
+    bound: value,
+    active: active[i],
+    bandwidth: bandwidth[i],
+    pruned: i > 0 && active[i] < active[i - 1],
+    moved: i > 0 && Math.abs(Math.log(bandwidth[i] / bandwidth[i - 1])) > 0.1,
+  }));
+}
+
+function kernelOf(facts, task) {
+  return facts.inside.kernel.flatMap((profile) => {
+    const line = (view, values) =>
+      profile.distance.map((distance, i) => ({
+        input: facts.columns[profile.input],
+        view,
+        distance,
+        alike: values[i],
+      }));
+    return [
+      ...line("kernel", profile.kernel),
+      ...(profile.sinusoids.length ? line("sinusoids", profile.sinusoids[task]) : []),
+    ];
+  });
+}
+
+function wavesOf(facts, task) {
+  return facts.inside.sinusoids.map((wave) => ({
+    turns: wave.turns,
+    weight: wave.weight[task],
+    weight_std: wave.weight_std[task],
+    phase: wave.phase,
+    along: wave.along.map(([input, length]) => `${facts.columns[input]} ${short(length)}`).join(", "),
+  }));
+}
+
+function familyTable(facts) {
+  const families = facts.inside.families;
+  if (!families) return "";
+  const total = d3.sum(families, (d) => d.variance);
+  return tableOf(
+    ["share of the function before data", "variance", "of all", "bandwidth"],
+    families.map((d) => [
+      d.name,
+      short(d.variance),
+      `${Math.round((100 * d.variance) / total)} %`,
+      d.scale === null ? "–" : short(d.scale),
+    ]),
+  );
+}
+
+function ofAll(shown, all) {
+  return shown < all ? ` The ${shown} largest of ${all}.` : "";
+}
