@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
 from ._base import Estimator, Floats, _warn, generated
+from ._files import write_whole
 from ._frames import frame
 from ._progress import CallbackSupportMixin, Steps, with_callbacks
 from ._settings import spelled
@@ -380,6 +381,140 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         """The steps of the fit: ``bound``, ``active``, ``gamma`` and ``noise_precision``, an entry for each."""
         check_is_fitted(self)
         return Bunch(**self.model_.trace())
+
+    def explain(self, X: ArrayLike | None = None, return_std: bool = False) -> Bunch:
+        """Takes predictions apart: what each input adds to each of them, and how much it matters at all.
+
+        Shapley values, exact and not sampled, against the training rows (evenly thinned where all of them would take
+        longer than a few seconds; ``background`` names those used). Text columns count as one input. For every row and
+        target ``base + values.sum(axis=1)`` is the prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), optional
+            Rows to explain; the training rows if left out.
+        return_std : bool, default=False
+            Whether to compute the posterior standard deviation of each value too, which takes longer.
+
+        Returns
+        -------
+        explanation : Bunch
+            ``inputs`` : names, in the order of the arrays;
+            ``values`` : array (n_samples, n_inputs, n_targets), in the units of the targets;
+            ``std`` : the same shape, or None;
+            ``base`` : array (n_targets,), the mean prediction over the background;
+            ``prediction`` : array (n_samples, n_targets);
+            ``background`` : training rows compared with;
+            ``total`` and ``first_order`` : arrays (n_inputs, n_targets), shares of the variance of the prediction
+            with and without interactions;
+            ``scales`` : array (n_inputs,), how fast the kernel changes along each input, which is no relevance.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.random.default_rng(0).normal(size=(60, 3))
+        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
+        >>> parts = model.explain(X[:5])
+        >>> parts.values.shape
+        (5, 3, 1)
+        >>> bool(np.allclose(parts.base + parts.values.sum(axis=1), parts.prediction, rtol=0, atol=1e-9))
+        True
+        """
+        check_is_fitted(self)
+        inputs = None if X is None else self._read_inputs(X, reset=False)[0]
+        parts = _rffblr.explain(self.model_, inputs, return_std, self._threads())
+        _warn(parts.pop("notes"))
+        for name in ("values", "std"):
+            if parts[name] is not None:
+                parts[name] = np.stack(parts[name], axis=-1)
+        return Bunch(**parts)
+
+    def partial_dependence(self, inputs: int | str | Sequence[int | str], resolution: int = 40) -> Any:
+        """The mean prediction over the training rows when one input, or two, are set; exact, with its deviation.
+
+        Parameters
+        ----------
+        inputs : int, str or a pair of them
+            Which inputs, by name or by position in ``explain().inputs``.
+        resolution : int, default=40
+            Most values of a number to show; texts are shown at all levels.
+
+        Returns
+        -------
+        dependence : frame
+            A column for each input (``None`` is a missing cell), then ``mean[target]`` and ``std[target]``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.random.default_rng(0).normal(size=(60, 3))
+        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
+        >>> list(model.partial_dependence("x1", resolution=5).columns)
+        ['x1', 'mean[y]', 'std[y]']
+        """
+        check_is_fitted(self)
+        names = _rffblr.explained_inputs(self.model_)
+        asked = [inputs] if isinstance(inputs, (int, np.integer, str)) else list(inputs)
+        if len(asked) not in (1, 2):
+            raise ValueError(f"partial dependence is on one input or two, not on {len(asked)}")
+        for name in asked:
+            if isinstance(name, str) and name not in names:
+                raise ValueError(f"there is no input {name!r}; they are {', '.join(names)}")
+            if not isinstance(name, str) and not 0 <= name < len(names):
+                raise ValueError(f"there is no input {name}; they are numbered from 0 to {len(names) - 1}")
+        places = [names.index(name) if isinstance(name, str) else int(name) for name in asked]
+        values, mean, std = _rffblr.dependence(self.model_, places, resolution, self._threads())
+        if len(values) == 2:
+            values = [[first for first in values[0] for _ in values[1]], values[1] * len(values[0])]
+        columns: dict[str, Any] = {names[place]: cells for place, cells in zip(places, values)}
+        for part, table in [("mean", mean), ("std", std)]:
+            columns.update({f"{part}[{name}]": table[:, c] for c, name in enumerate(self.model_.target_names)})
+        return frame(columns, self._library)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        card: str | os.PathLike[str] | None = None,
+        title: str | None = None,
+        row_data: bool = True,
+    ) -> None:
+        """Writes what the model learned, and how far to trust it, as one HTML page that needs no network.
+
+        The same page as ``rffblr report``. A model that was loaded from a file does not know its training data: the
+        page then shows the model alone.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The page; an existing one is replaced.
+        card : str or path-like, optional
+            A model card in Markdown.
+        title : str, optional
+            Title of the page.
+        row_data : bool, default=True
+            Whether single rows may be shown.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.random.default_rng(0).normal(size=(60, 3))
+        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     page = os.path.join(folder, "report.html")
+        ...     model.report(page)
+        ...     with open(page, encoding="utf-8") as file:
+        ...         file.read().startswith("<!doctype html>")
+        True
+        """
+        check_is_fitted(self)
+        page, text = _rffblr.report(self.model_, title or "Model report", row_data, self._threads())
+        write_whole(path, page)
+        if card is not None:
+            write_whole(card, text)
 
     def _form(self) -> str:
         form: str = dict(self.model_.settings())["form"]

@@ -4,6 +4,7 @@
 mod arrays;
 mod baseline;
 mod errors;
+mod explain;
 mod model;
 mod patience;
 mod scores;
@@ -33,6 +34,10 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(model::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
+    module.add_function(wrap_pyfunction!(explain::explained_inputs, module)?)?;
+    module.add_function(wrap_pyfunction!(explain::dependence, module)?)?;
+    module.add_function(wrap_pyfunction!(explain::report, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::fit_baseline, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::methods, module)?)?;
     module.add_function(wrap_pyfunction!(scores::scores, module)?)?;

@@ -29,9 +29,9 @@ type Recipe<'py> = (Bound<'py, PyAny>, (String, Option<Stored<'py>>));
 /// A fitted model and, unless it was loaded from a file, the data it was fitted to.
 #[pyclass(frozen, module = "rffblr._rffblr")]
 pub struct Model {
-    model: Arc<rffblr::Model>,
-    encoder: Encoder,
-    training: Option<Arc<Training>>,
+    pub model: Arc<rffblr::Model>,
+    pub encoder: Encoder,
+    pub training: Option<Arc<Training>>,
 }
 
 /// Fits a model; `settings` are names and values as text. The listener gets number, bound, terms and bandwidth of every
@@ -102,7 +102,8 @@ impl Model {
         Model { model: Arc::new(model), encoder, training: training.map(Arc::new) }
     }
 
-    fn training(&self, what: &str) -> PyResult<&Training> {
+    /// The data it was fitted to, or an error that says what needs them.
+    pub fn training(&self, what: &str) -> PyResult<&Training> {
         self.training.as_deref().ok_or_else(|| {
             let problem =
                 format!("{what} needs the training data, which a model file does not hold; fit the model again");

@@ -124,3 +124,25 @@ def test_scores_of_a_real_cell_agree_with_scikit_learn(command, shared, name, ta
     folds = json.loads((shared / "folds" / f"{name}.json").read_text())
     (command.folder / "folds.json").write_text(json.dumps(folds[:1]))
     check_cell(command, table, [f"--targets=last:{targets}"], folds, shared / "datasets" / f"{name}.arff")
+
+
+def test_a_record_of_table_2_agrees_with_scikit_learn(command, shared):
+    """The raw results of ``rffblr reproduce table2``, one real cell, both averages."""
+    from scipy.io import arff
+
+    table = pd.DataFrame(arff.loadarff(shared / "datasets" / "edm.arff")[0])
+    folds = json.loads((shared / "folds" / "edm.json").read_text())
+    source = [f"--data={shared / 'datasets'}", f"--fold-dir={shared / 'folds'}", "--datasets=edm"]
+    command("reproduce", "table2", *source, "--methods=rffblr", "--out=run", "-q")
+    lines = (command.folder / "run" / "raw.jsonl").read_text().splitlines()[1:]
+    records = {record["fold"]: record for record in map(json.loads, lines)}
+    assert len(records) == len(folds) == 10
+    X, Y = table.iloc[:, :-2], table.iloc[:, -2:]
+    for fold in (1, 6):
+        test = np.asarray(folds[fold - 1])
+        train = np.setdiff1d(np.arange(len(table)), test)
+        mean = RFFBLRRegressor().fit(X.iloc[train], Y.iloc[train]).predict(X.iloc[test])
+        truth, scores = Y.iloc[test].to_numpy(), records[fold]["scores"]
+        assert scores["task_r2"] == pytest.approx(r2_score(truth, mean, multioutput="uniform_average"), abs=1e-12)
+        assert scores["pooled_r2"] == pytest.approx(r2_score(truth.ravel(), mean.ravel()), abs=1e-12)
+        assert scores["per_task"]["r2"] == pytest.approx(r2_score(truth, mean, multioutput="raw_values"), abs=1e-12)

@@ -1,0 +1,122 @@
+//! What a model learned: Shapley values, relevance, partial dependence, the report.
+
+use crate::arrays::{Inputs, array};
+use crate::errors::Failure;
+use crate::model::Model;
+use crate::patience::{released, threads};
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rffblr::explain::{Explainer, Shapley, Value};
+use rffblr::linalg::Mat;
+use rffblr::report::{Options, Report};
+
+/// Shapley values of rows, the training rows if none are given, and relevance of the inputs.
+#[pyfunction]
+pub fn explain<'py>(
+    py: Python<'py>,
+    model: &Model,
+    inputs: Option<Inputs<'py>>,
+    uncertain: bool,
+    count: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let training = model.training("an explanation")?;
+    let (encoded, notes) = inputs.as_ref().map(|inputs| inputs.encode(&model.encoder)).transpose()?.unzip();
+    let rows = encoded.as_ref().map_or(training.data.inputs(), |rows| rows.as_ref());
+    let found = released(py, &threads(count)?, || {
+        let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights())?;
+        let background = match uncertain {
+            true => explainer.affordable_background_with_std().min(explainer.affordable_background(rows.nrows())),
+            false => explainer.affordable_background(rows.nrows()),
+        };
+        let shapley = match uncertain {
+            true => explainer.shapley_with_std(rows, background)?,
+            false => explainer.shapley(rows, background)?,
+        };
+        let names: Vec<String> = explainer.inputs().iter().map(|input| input.name.clone()).collect();
+        Ok((names, shapley, explainer.variance_shares()?, explainer.learned_scales()))
+    })?;
+    let (names, shapley, shares, scales) = found.map_err(|error: rffblr::Error| Failure::from(error))?;
+    let Shapley { base, prediction, values, std, background } = shapley;
+    let stack = |tables: &[Mat<f64>]| tables.iter().map(|table| array(py, table)).collect::<PyResult<Vec<_>>>();
+    let out = PyDict::new(py);
+    out.set_item("inputs", names)?;
+    out.set_item("values", stack(&values)?)?;
+    out.set_item("std", std.as_deref().map(stack).transpose()?)?;
+    out.set_item("base", PyArray1::from_vec(py, base))?;
+    out.set_item("prediction", array(py, &prediction)?)?;
+    out.set_item("background", background.into_iter().map(|row| training.rows[row]).collect::<Vec<usize>>())?;
+    out.set_item("total", array(py, &shares.total)?)?;
+    out.set_item("first_order", array(py, &shares.first_order)?)?;
+    out.set_item("scales", PyArray1::from_vec(py, scales))?;
+    out.set_item("notes", notes.unwrap_or_default())?;
+    Ok(out)
+}
+
+/// Values of each input that is set, and mean and deviation of the prediction at each of them or at each pair.
+type Dependence<'py> = (Vec<Vec<Bound<'py, PyAny>>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
+
+/// Partial dependence on one input or two, by their positions among those of `explain`.
+#[pyfunction]
+pub fn dependence<'py>(
+    py: Python<'py>,
+    model: &Model,
+    inputs: Vec<usize>,
+    most: usize,
+    count: usize,
+) -> PyResult<Dependence<'py>> {
+    let training = model.training("partial dependence")?;
+    let found = released(py, &threads(count)?, || {
+        let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights())?;
+        let points = |input: usize| explainer.points(input, most);
+        match inputs[..] {
+            [first, second] => explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?)),
+            _ => {
+                let first = inputs.first().copied().unwrap_or(0);
+                explainer.partial_dependence(first, points(first)?)
+            }
+        }
+    })?;
+    let found = found.map_err(Failure::from)?;
+    let value = |value: &Value| match value {
+        Value::Number(number) => Ok(number.into_pyobject(py)?.into_any()),
+        Value::Level(level) => Ok(level.into_pyobject(py)?.into_any()),
+        Value::Missing => Ok(py.None().into_bound(py)),
+        Value::Present => Ok("(present)".into_pyobject(py)?.into_any()),
+    };
+    let values = |points: &Vec<rffblr::explain::Point>| points.iter().map(|point| value(&point.value)).collect();
+    let values = found.points.iter().map(values).collect::<PyResult<_>>()?;
+    Ok((values, array(py, &found.mean)?, array(py, &found.std)?))
+}
+
+/// Names of the inputs that explanations speak of.
+#[pyfunction]
+pub fn explained_inputs(model: &Model) -> PyResult<Vec<String>> {
+    let training = model.training("an explanation")?;
+    let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights());
+    let explainer = explainer.map_err(Failure::from)?;
+    Ok(explainer.inputs().iter().map(|input| input.name.clone()).collect())
+}
+
+/// The report and the model card. A model from a file is shown without data.
+#[pyfunction]
+pub fn report(
+    py: Python<'_>,
+    model: &Model,
+    title: String,
+    row_data: bool,
+    count: usize,
+) -> PyResult<(String, String)> {
+    let training = model.training.as_deref();
+    let row_numbers = training.map(|training| training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default();
+    let origin = vec![
+        ("program".into(), format!("rffblr {} for Python", env!("CARGO_PKG_VERSION"))),
+        ("SHA-256 of the training data".into(), model.model.fingerprint().to_owned()),
+    ];
+    let options = Options { title, row_data, row_numbers, origin };
+    let made = released(py, &threads(count)?, || {
+        let report = Report::new(&model.model, training.map(|training| &training.data), &options)?;
+        report.html().map(|html| (html, report.card().to_owned()))
+    })?;
+    Ok(made.map_err(Failure::from)?)
+}

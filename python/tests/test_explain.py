@@ -1,0 +1,90 @@
+"""Explanations and the report through Python."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from conftest import smooth
+
+from rffblr import RFFBLRRegressor
+
+pd = pytest.importorskip("pandas")
+
+
+def brute_force(model, row, background):
+    """Shapley values by their definition: all coalitions, interventional, averaged over the background."""
+    inputs = background.shape[1]
+
+    def value(coalition):
+        mixed = background.copy()
+        mixed[:, coalition] = row[coalition]
+        return model.predict(mixed).mean(axis=0)
+
+    out = []
+    for player in range(inputs):
+        others = [d for d in range(inputs) if d != player]
+        total = 0
+        for size in range(inputs):
+            weight = 1 / (inputs * math.comb(inputs - 1, size))
+            for chosen in itertools.combinations(others, size):
+                total = total + weight * (value([*chosen, player]) - value(list(chosen)))
+        out.append(total)
+    return np.array(out)
+
+
+@pytest.mark.parametrize("settings", [{}, {"sparsity": 0.5}, {"preset": "paper"}])
+def test_shapley_values_are_those_of_the_definition(settings):
+    X, Y = smooth()
+    model = RFFBLRRegressor(**settings).fit(X, Y)
+    parts = model.explain(X[:2], return_std=True)
+    assert parts.values.shape == (2, X.shape[1], Y.shape[1]) == parts.std.shape
+    scale = Y.std()
+    for row in range(2):
+        expected = brute_force(model, X[row], X[parts.background])
+        assert np.allclose(parts.values[row], expected, rtol=0, atol=1e-8 * scale)
+    assert np.allclose(parts.prediction, model.predict(X[:2]), rtol=0, atol=1e-12 * scale)
+    assert np.allclose(parts.base + parts.values.sum(axis=1), parts.prediction, rtol=0, atol=1e-9 * scale)
+    assert np.all(parts.std >= 0) and np.all(parts.total >= parts.first_order - 1e-9)
+    assert np.array_equal(parts.total, model.relevance_)
+    assert model.explain().values.shape[0] == len(X)
+
+
+def test_partial_dependence_is_a_mean_of_predictions():
+    X, Y = smooth()
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table["kind"] = np.where(np.arange(len(X)) % 3 == 0, "left", "right")
+    model = RFFBLRRegressor().fit(table, Y)
+    curve = model.partial_dependence("b", resolution=6)
+    assert list(curve.columns) == ["b", "mean[y1]", "mean[y2]", "std[y1]", "std[y2]"]
+    for at, value in enumerate(curve["b"]):
+        expected = model.predict(table.assign(b=value)).mean(axis=0)
+        assert np.allclose(curve[["mean[y1]", "mean[y2]"]].to_numpy()[at], expected, rtol=0, atol=1e-9)
+    pair = model.partial_dependence(("kind", 0), resolution=3)
+    assert list(pair["kind"]) == ["left"] * 3 + ["right"] * 3
+    expected = model.predict(table.assign(kind="right", a=pair["a"].iloc[5])).mean(axis=0)
+    assert np.allclose(pair[["mean[y1]", "mean[y2]"]].to_numpy()[5], expected, rtol=0, atol=1e-9)
+    for wrong in ["d", 9, -1, ("a", "b", "c"), ("a", "a")]:
+        with pytest.raises(ValueError, match="input"):
+            model.partial_dependence(wrong)
+
+
+def test_reports(tmp_path):
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    page, card = tmp_path / "report.html", tmp_path / "card.md"
+    model.report(page, card=card, title="Soil & stones")
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>") and "Soil &amp; stones" in text and len(text) < 5_000_000
+    assert card.read_text(encoding="utf-8").startswith("# ")
+    # Without single rows, and from a file that does not hold the data.
+    model.report(page, row_data=False)
+    assert len(page.read_text(encoding="utf-8")) < len(text)
+    model.save(tmp_path / "model.json")
+    loaded = RFFBLRRegressor.load(tmp_path / "model.json")
+    loaded.report(page)
+    with pytest.raises(ValueError, match="training data"):
+        loaded.explain(X)
+    with pytest.raises(OSError):
+        model.report(tmp_path / "nowhere" / "report.html")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["card.md", "model.json", "report.html"]
