@@ -452,7 +452,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         >>> X = np.random.default_rng(0).normal(size=(60, 3))
         >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
         >>> list(model.partial_dependence("x1", resolution=5).columns)
-        ['x1', 'mean[y]', 'std[y]']
+        ['x1', 'mean[y1]', 'std[y1]']
         """
         check_is_fitted(self)
         names = _rffblr.explained_inputs(self.model_)
