@@ -197,11 +197,11 @@ fn waves_body(x: &Angles<'_>, z: &Angles<'_>, size: &Lane, rules: &Rules, scratc
             spread[l] = sine.mul_add(sine, spread[l]);
         }
     }
-    // |Π (cos h + i z sin h)| ≤ exp(b |Σ sin h cos h| + b² Σ sin² h) on an ellipse of half height b; without one input
+    // |Π (cos h + i z sin h)| ≤ exp(b |Σ sin h cos h| + ½b² Σ sin² h) on an ellipse of half height b; without one input
     // the first sum may be larger by what that had in it.
     let lanes = 0..LANES;
     let rule = rules.get(rules.enough(|_, b| {
-        let one = |l: usize| size[l].abs().ln() + b * (tilt[l].abs() + single[l]) + b * b * spread[l];
+        let one = |l: usize| size[l].abs().ln() + b * (tilt[l].abs() + single[l]) + 0.5 * b * b * spread[l];
         lanes.clone().map(one).fold(f64::NEG_INFINITY, f64::max)
     }));
     let half = rule.nodes.len() / 2;
