@@ -67,36 +67,30 @@ impl Verdict {
 
 fn judged(model: &Model, quality: &Quality) -> Verdict {
     let names = model.target_names();
-    let (mut good_for, mut not_for, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut strong, mut fair, mut weak, mut none) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut straight, mut narrow, mut wide, mut few) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (c, (name, task)) in names.iter().zip(&quality.tasks).enumerate() {
-        let ridge = quality.methods[1].r2[c];
-        let score = format!("R² {:.2}, typical error {}", task.r2, significant(task.rmse));
+        let score = format!("{name} (R² {:.2}, typical error {})", task.r2, significant(task.rmse));
         match task.r2 {
-            r2 if r2 >= STRONG => good_for.push(format!("{name}: predicted well ({score}).")),
-            r2 if r2 >= FAIR => good_for.push(format!("{name}: predicted usably, with a wide interval ({score}).")),
-            r2 if r2 >= WEAK => {
-                not_for.push(format!("Single predictions of {name}: they only show a tendency ({score})."));
-            }
-            _ => not_for.push(format!("{name}: hardly better than its mean ({score}).")),
+            r2 if r2 >= STRONG => strong.push(score),
+            r2 if r2 >= FAIR => fair.push(score),
+            r2 if r2 >= WEAK => weak.push(score),
+            _ => none.push(score),
         }
+        let ridge = quality.methods[1].r2[c];
         // Written so that NaN warns of nothing.
         if ridge >= task.r2 - AS_GOOD && ridge > WEAK {
-            warnings.push(format!(
-                "{name}: ridge regression does as well (R² {ridge:.2} against {:.2}); straight lines would be enough.",
-                task.r2
-            ));
+            straight.push(format!("{name} (R² {ridge:.2} against {:.2})", task.r2));
         }
         let expected = (LEVEL * (1.0 - LEVEL) / task.observed.max(1) as f64).sqrt();
-        if (task.coverage - LEVEL).abs() > CHANCE * expected {
-            let kind = if task.coverage < LEVEL { "too narrow" } else { "too wide" };
-            warnings.push(format!(
-                "{name}: intervals are {kind}; those of {:.0} % hold {:.0} % of the values.",
-                100.0 * LEVEL,
-                100.0 * task.coverage
-            ));
+        let inside = format!("{name} (hold {:.0} %)", 100.0 * task.coverage);
+        if task.coverage - LEVEL > CHANCE * expected {
+            wide.push(inside);
+        } else if LEVEL - task.coverage > CHANCE * expected {
+            narrow.push(inside);
         }
         if task.observed < FEW {
-            warnings.push(format!("{name}: only {} values to judge by; the scores are rough.", task.observed));
+            few.push(format!("{name} ({})", task.observed));
         }
     }
     let [share, ridge] = [0, 1].map(|i| format!("{:.0} %", 100.0 * quality.methods[i].task_r2.max(0.0)));
@@ -104,8 +98,30 @@ fn judged(model: &Model, quality: &Quality) -> Verdict {
         1 => format!("of {} in rows left out", names[0]),
         many => format!("of rows left out, on average over {many} targets"),
     };
-    let headline = format!("Explains {share} of the variance {of}; ridge regression explains {ridge}.");
-    Verdict { headline, good_for, not_for, warnings }
+    let level = format!("{:.0} %", 100.0 * LEVEL);
+    let lines = |groups: Vec<(String, Vec<String>)>| -> Vec<String> {
+        let line = |(words, group): (String, Vec<String>)| {
+            (!group.is_empty()).then(|| format!("{words}: {}.", group.join(", ")))
+        };
+        groups.into_iter().filter_map(line).collect()
+    };
+    Verdict {
+        headline: format!("Explains {share} of the variance {of}; ridge regression explains {ridge}."),
+        good_for: lines(vec![
+            ("Predicted well".into(), strong),
+            ("Predicted usably, with wide intervals".into(), fair),
+        ]),
+        not_for: lines(vec![
+            ("Single predictions, which only show a tendency".into(), weak),
+            ("Hardly better than the mean".into(), none),
+        ]),
+        warnings: lines(vec![
+            ("Ridge regression does as well; straight lines would be enough".into(), straight),
+            (format!("Intervals of {level} are too narrow"), narrow),
+            (format!("Intervals of {level} are wider than needed"), wide),
+            ("Few values to judge by, so that the scores are rough".into(), few),
+        ]),
+    }
 }
 
 /// Three significant digits.

@@ -15,6 +15,9 @@ function clipped(length) {
   return (text) => (String(text).length > length ? `${String(text).slice(0, length - 1)}…` : String(text));
 }
 
+/** A name at an axis, which has room for so much. */
+const axisName = (name) => clipped(32)(name);
+
 function element(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
   node.append(...children);

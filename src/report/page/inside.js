@@ -180,7 +180,7 @@ const INSIDE_FIGURES = [
           height: 50 + 20 * shown.length,
           marginLeft: Math.min(190, width / 2.6),
           grid: true,
-          x: { label: `${facts.targets[task]} per standard deviation →` },
+          x: { label: `${axisName(facts.targets[task])} per standard deviation →` },
           y: { label: null, domain: names, tickFormat: clipped(24) },
           marks: [
             Plot.ruleX([0]),

@@ -35,16 +35,19 @@ const LEARNED_FIGURES = [
       const room = Math.min(180, width / 3);
       const used = Math.min(width, room + 130 * facts.targets.length + 10);
       const column = (used - room - 10) / facts.targets.length;
+      // Where columns are narrow their names stand upright.
+      const upright = column < 70 && facts.targets.some((name) => name.length * 7 > column);
       return plot(used, {
-        height: 40 + 25 * inputs.length,
+        height: (upright ? 126 : 40) + 25 * inputs.length,
         marginLeft: room,
-        marginTop: 34,
+        marginTop: upright ? 120 : 34,
         marginBottom: 4,
         x: {
           label: null,
           domain: facts.targets,
           axis: "top",
-          tickFormat: clipped(Math.max(4, Math.floor(column / 8))),
+          tickFormat: clipped(upright ? 15 : Math.max(4, Math.floor(column / 8))),
+          tickRotate: upright ? -90 : 0,
           tickSize: 0,
         },
         y: {
@@ -136,7 +139,7 @@ const LEARNED_FIGURES = [
       return plot(width, {
         height: 50 + 22 * rows.length,
         marginLeft: Math.min(150, width / 3),
-        x: { label: `${facts.targets[task]} →`, grid: true, zero: true },
+        x: { label: `${axisName(facts.targets[task])} →`, grid: true, zero: true },
         y: { label: null, domain: rows.map((d) => d.input), tickFormat: clipped(18) },
         marks: [
           Plot.barX(rows, {
@@ -204,10 +207,16 @@ const LEARNED_FIGURES = [
           height: Math.min(width * 0.8, 380),
           marginLeft: 64,
           padding: 0,
-          x: { type: "band", label: `${nameOf(facts, inputs[0])} →`, domain: x, ticks: ticks(x), tickFormat: label },
+          x: {
+            type: "band",
+            label: `${axisName(nameOf(facts, inputs[0]))} →`,
+            domain: x,
+            ticks: ticks(x),
+            tickFormat: label,
+          },
           y: {
             type: "band",
-            label: `↑ ${nameOf(facts, inputs[1])}`,
+            label: `↑ ${axisName(nameOf(facts, inputs[1]))}`,
             domain: [...y].reverse(),
             ticks: ticks(y),
             tickFormat: label,

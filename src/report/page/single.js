@@ -6,9 +6,9 @@ const SINGLE_FIGURES = [
     id: "local",
     title: "A training row taken apart",
     wide: true,
-    read:
-      "From the average prediction to that of one row, input by input (Shapley values): orange raises it, " +
-      "blue lowers it; together they add up exactly. The row itself is among the data here.",
+    read: (facts) =>
+      "From the average prediction to that of one row, input by input (Shapley values): orange raises it, blue " +
+      `lowers it; together they add up exactly. The row itself is among the data here.${rowsExplained(facts)}`,
     needs: (facts) => (facts.quality && !facts.quality.rows ? NEEDS_ROWS : facts.local ? null : NEEDS_DATA),
     row: 0,
     table: (facts, task) => localTable(facts, task),
@@ -41,6 +41,13 @@ function shownInputs(facts) {
     rows.inputs = storedInputs(facts.what_if.file).map((column) => rows.position.map((n) => column[n]));
   }
   return rows?.inputs ?? [];
+}
+
+function rowsExplained(facts) {
+  const [shown, all] = [facts.local?.rows.length, facts.model.rows];
+  return shown < all
+    ? ` Explained are ${shown} of ${all} rows, spread evenly, each against ${facts.local.background}.`
+    : "";
 }
 
 /** What a row has in an input, as a person would write it. */
@@ -104,7 +111,7 @@ function waterfall(facts, task, i, width) {
       height: 50 + 24 * bars.length,
       marginLeft: Math.min(230, width / 2.4),
       marginRight: 60,
-      x: { label: `${facts.targets[task]} →`, grid: true, nice: true },
+      x: { label: `${axisName(facts.targets[task])} →`, grid: true, nice: true },
       y: { label: null, domain: names, tickFormat: clipped(Math.floor(Math.min(230, width / 2.4) / 7)) },
       marks: [
         Plot.barX(bars, {

@@ -23,20 +23,21 @@ const TOGETHER_FIGURES = [
             view
           ];
           const room = Math.min(90, size / 3.2);
+          const upright = facts.targets.some((name) => name.length * 7 > (size - room) / shown);
           return element(
             "div",
             {},
             element("h4", { textContent: title }),
             plot(size, {
-              height: Math.min(size, room + shown * 44),
+              height: Math.min(size + (upright ? 60 : 0), room + shown * 44),
               marginLeft: room,
-              marginBottom: 34,
+              marginBottom: upright ? 92 : 34,
               x: {
                 label: null,
                 domain: facts.targets,
-                tickFormat: clipped(Math.max(3, Math.floor((size - room) / shown / 8))),
+                tickFormat: clipped(upright ? 11 : Math.max(3, Math.floor((size - room) / shown / 8))),
                 tickSize: 0,
-                tickRotate: 0,
+                tickRotate: upright ? -90 : 0,
               },
               y: { label: null, domain: facts.targets, tickFormat: clipped(11), tickSize: 0 },
               color: { type: "identity" },

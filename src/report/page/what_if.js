@@ -93,7 +93,7 @@ function drawWhatIf(facts, order) {
         height: 260,
         marginBottom: 46,
         x: { label: field.name, tickFormat: clipped(10), domain: points.map(name) },
-        y: { label: `↑ ${facts.targets[task]}`, grid: true, nice: true },
+        y: { label: `↑ ${axisName(facts.targets[task])}`, grid: true, nice: true },
         marks: [
           Plot.ruleX(points, {
             x: name,
@@ -121,8 +121,8 @@ function drawWhatIf(facts, order) {
     const points = d3.range(steps + 1).map((i) => at(low + ((high - low) * i) / steps));
     return plot(width, {
       height: 260,
-      x: { label: `${field.name} →` },
-      y: { label: `↑ ${facts.targets[task]}`, grid: true, nice: true },
+      x: { label: `${axisName(field.name)} →` },
+      y: { label: `↑ ${axisName(facts.targets[task])}`, grid: true, nice: true },
       marks: [
         Plot.areaY(points, { x: "value", y1: "lower", y2: "upper", fill: "var(--one)", fillOpacity: 0.16 }),
         Plot.lineY(points, { x: "value", y: "mean", stroke: "var(--one)", strokeWidth: 2 }),
