@@ -15,8 +15,6 @@ pub(super) const LANES: usize = 8;
 /// One number for each of them.
 pub(super) type Lane = [f64; LANES];
 
-/// What a Shapley value of a term of size one may be wrong by.
-pub(super) const TOLERANCE: f64 = 1e-13;
 /// Sizes ρ of the ellipses around [−1, 1] on which the polynomial is bounded.
 const ELLIPSES: [f64; 6] = [1.4, 2.2, 4.0, 10.0, 40.0, 300.0];
 
@@ -58,7 +56,8 @@ impl Rule {
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     rules: Vec<Rule>,
-    tolerance: f64,
+    /// What an integral may be wrong by.
+    pub(super) tolerance: f64,
 }
 
 impl Rules {
@@ -186,22 +185,22 @@ fn waves_body(x: &Angles<'_>, z: &Angles<'_>, size: &Lane, rules: &Rules, scratc
     let count = x.cosine.len();
     let (cx, sx, cz, sz) = (&x.cosine[..count], &x.sine[..count], &z.cosine[..count], &z.sine[..count]);
     let (odd, even, out) = (&mut scratch.odd[..count], &mut scratch.even[..count], &mut out[..count]);
-    let (mut tilt, mut spread, mut single) = ([0.0; LANES], [0.0; LANES], [0.0f64; LANES]);
+    let (mut tilt, mut spread) = ([0.0; LANES], [0.0; LANES]);
     for j in 0..count {
         for l in 0..LANES {
             let sine = sx[j][l].mul_add(cz[j][l], -(cx[j][l] * sz[j][l]));
             let cosine = cx[j][l].mul_add(cz[j][l], sx[j][l] * sz[j][l]);
             (odd[j][l], even[j][l]) = (sine, cosine);
             tilt[l] = sine.mul_add(cosine, tilt[l]);
-            single[l] = single[l].max((sine * cosine).abs());
             spread[l] = sine.mul_add(sine, spread[l]);
         }
     }
     // |Π (cos h + i z sin h)| ≤ exp(b |Σ sin h cos h| + ½b² Σ sin² h) on an ellipse of half height b; without one input
-    // the first sum may be larger by what that had in it.
+    // the first sum may be larger by what that had in it: at most ½, and at most the root of the second.
     let lanes = 0..LANES;
     let rule = rules.get(rules.enough(|_, b| {
-        let one = |l: usize| size[l].abs().ln() + b * (tilt[l].abs() + single[l]) + 0.5 * b * b * spread[l];
+        let single = |l: usize| spread[l].sqrt().min(0.5);
+        let one = |l: usize| size[l].abs().ln() + b * (tilt[l].abs() + single(l)) + 0.5 * b * b * spread[l];
         lanes.clone().map(one).fold(f64::NEG_INFINITY, f64::max)
     }));
     let half = rule.nodes.len() / 2;

@@ -5,9 +5,11 @@
 //! beyond which no coalition is near its training row; and the few games that go on, because one of the two rows is the
 //! training row, are collected and played eight at a time as well.
 
-use super::game::{LANES, Lane, Rules, Scratch, TOLERANCE, products};
+use super::game::{LANES, Lane, Rules, Scratch, products};
 use super::series::Series;
 use crate::kernel::exponentials;
+#[cfg(target_arch = "x86_64")]
+use crate::kernel::{Level, level};
 
 /// A lane that needs so many nodes more than the others plays on elsewhere.
 const FEW: usize = 6;
@@ -27,40 +29,124 @@ pub(super) struct Family<'a> {
     pub(super) series: Option<&'a Series>,
 }
 
-/// What decides how a game is played, over its lanes: sums over inputs of the smaller distance and of the difference e.
+/// What decides how a game is played: sums over inputs of the smaller distance and of the difference e.
 struct Span {
     /// Σ min, in each lane, and the smallest of them.
     lowest: Lane,
     least: f64,
-    /// Largest Σ |e| and Σ √|e| of any lane.
-    sum: f64,
-    root: f64,
     /// Largest |e| of any lane and input.
     largest: f64,
+    /// Some s, rising, each with the largest Σ min(s|e|, 1) of any lane.
+    excess: [(f64, f64); POINTS],
 }
 
+/// Points at which the sum of min(s|e|, 1) is known.
+const POINTS: usize = 6;
+
 impl Span {
-    fn new(a: &[Lane], b: &[Lane]) -> Span {
-        let (mut lowest, mut sum, mut root, mut largest) = ([0.0; LANES], [0.0; LANES], [0.0; LANES], [0.0f64; LANES]);
-        for (a, b) in a.iter().zip(b) {
-            for l in 0..LANES {
-                let difference = (a[l] - b[l]).abs();
-                lowest[l] += a[l].min(b[l]);
-                sum[l] += difference;
-                root[l] += difference.sqrt();
-                largest[l] = largest[l].max(difference);
-            }
+    fn new(a: &[Lane], b: &[Lane], mixture: &[(f64, f64)]) -> Span {
+        let (mut lowest, mut largest) = ([0.0; LANES], [0.0f64; LANES]);
+        smallest_and_largest(a, b, &mut lowest, &mut largest);
+        let most = |lanes: &Lane| lanes.iter().copied().fold(0.0, f64::max);
+        let (least, largest) = (lowest.iter().copied().fold(f64::INFINITY, f64::min), most(&largest));
+        let excess_at = |s: f64| {
+            let mut sums = [0.0; LANES];
+            saturated(a, b, s, &mut sums);
+            (s, most(&sums))
+        };
+        if let &[(s, _)] = mixture {
+            return Span { lowest, least, largest, excess: [excess_at(s); POINTS] };
         }
-        let most = |lanes: Lane| lanes.into_iter().fold(0.0, f64::max);
-        let least = lowest.into_iter().fold(f64::INFINITY, f64::min);
-        Span { lowest, least, sum: most(sum), root: most(root), largest: most(largest) }
+        // From where differences begin to matter to where distances are too far, or the last node.
+        let last = mixture.last().map_or(1.0, |node| node.0);
+        let high = (30.0 / least).min(last).max(f64::MIN_POSITIVE);
+        let low = (0.3 / largest).clamp(high * 1e-12, high);
+        let step = (high / low).powf(1.0 / (POINTS - 1) as f64);
+        let excess = std::array::from_fn(|i| excess_at(low * step.powi(i as i32)));
+        Span { lowest, least, largest, excess }
     }
 
-    /// Position of the rule for an s: 1 − exp(−s|e|), see [`Rules::for_products`], is at most 1, s|e| and √(s|e|).
+    /// Position of the rule for an s: 1 − exp(−s|e|), see [`Rules::for_products`], is at most min(s|e|, 1), whose sum
+    /// rises with s, and more slowly than s.
     fn rule(&self, rules: &Rules, s: f64, size: f64, players: usize) -> usize {
-        let excess = (s * self.sum).min(s.sqrt() * self.root).min(players as f64);
-        rules.for_products(size, s * self.least, excess)
+        let above = self.excess.iter().find(|(at, _)| s <= *at).map_or(players as f64, |(_, excess)| *excess);
+        let below = self.excess.iter().rev().find(|(at, _)| *at <= s).map(|(at, excess)| excess * s / at);
+        let (first, excess) = self.excess[0];
+        // As long as every difference counts in full the sum is proportional to s.
+        let straight = (s <= first && first * self.largest <= 1.0).then(|| excess * s / first);
+        rules.for_products(size, s * self.least, straight.or(below).map_or(above, |found| found.min(above)))
     }
+}
+
+#[inline(always)]
+fn smallest_and_largest_body(a: &[Lane], b: &[Lane], lowest: &mut Lane, largest: &mut Lane) {
+    let (mut low, mut high) = (*lowest, *largest);
+    for (a, b) in a.iter().zip(b) {
+        for l in 0..LANES {
+            let difference = (a[l] - b[l]).abs();
+            low[l] += if a[l] < b[l] { a[l] } else { b[l] };
+            high[l] = if difference > high[l] { difference } else { high[l] };
+        }
+    }
+    (*lowest, *largest) = (low, high);
+}
+
+#[inline(always)]
+fn saturated_body(a: &[Lane], b: &[Lane], s: f64, sums: &mut Lane) {
+    let mut total = *sums;
+    for (a, b) in a.iter().zip(b) {
+        for l in 0..LANES {
+            let difference = s * (a[l] - b[l]).abs();
+            total[l] += if difference < 1.0 { difference } else { 1.0 };
+        }
+    }
+    *sums = total;
+}
+
+/// Adds Σ min(a, b) to `lowest` and puts the largest |a − b| into `largest`.
+fn smallest_and_largest(a: &[Lane], b: &[Lane], lowest: &mut Lane, largest: &mut Lane) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512dq,fma")]
+        fn avx512(a: &[Lane], b: &[Lane], lowest: &mut Lane, largest: &mut Lane) {
+            smallest_and_largest_body(a, b, lowest, largest);
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(a: &[Lane], b: &[Lane], lowest: &mut Lane, largest: &mut Lane) {
+            smallest_and_largest_body(a, b, lowest, largest);
+        }
+        match level() {
+            // SAFETY: `level` found the features on this machine.
+            Level::Avx512 => return unsafe { avx512(a, b, lowest, largest) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(a, b, lowest, largest) },
+            Level::Plain => {}
+        }
+    }
+    smallest_and_largest_body(a, b, lowest, largest);
+}
+
+/// Adds Σ min(s|a − b|, 1).
+fn saturated(a: &[Lane], b: &[Lane], s: f64, sums: &mut Lane) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512dq,fma")]
+        fn avx512(a: &[Lane], b: &[Lane], s: f64, sums: &mut Lane) {
+            saturated_body(a, b, s, sums);
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2(a: &[Lane], b: &[Lane], s: f64, sums: &mut Lane) {
+            saturated_body(a, b, s, sums);
+        }
+        match level() {
+            // SAFETY: `level` found the features on this machine.
+            Level::Avx512 => return unsafe { avx512(a, b, s, sums) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(a, b, s, sums) },
+            Level::Plain => {}
+        }
+    }
+    saturated_body(a, b, s, sums);
 }
 
 /// Where the nodes of one pair of rows are played: those before `series` by the series, then up to `all` together.
@@ -88,8 +174,9 @@ impl Family<'_> {
         for row in 0..rows {
             for from in 0..count {
                 let (x, z) = (self.of(&self.x, row), self.of(&self.z, from));
-                let plan =
-                    self.plan(Span::new(x, z), |lane, node| stragglers.push(Straggler { row, from, lane, node }));
+                let plan = self.plan(Span::new(x, z, self.mixture), |lane, node| {
+                    stragglers.push(Straggler { row, from, lane, node })
+                });
                 if let (Some(series), true) = (self.series, plan.series > 0) {
                     let order = |s: f64, weight: f64| plan.span.rule(self.rules, s, weight, self.players);
                     let place = row * self.players..(row + 1) * self.players;
@@ -128,7 +215,7 @@ impl Family<'_> {
 
     /// One past the last node that counts for a game whose smallest distance is given.
     fn end(&self, lowest: f64) -> usize {
-        let counts = |(s, weight): &(f64, f64)| weight * (-s * lowest).exp() > TOLERANCE;
+        let counts = |(s, weight): &(f64, f64)| weight * (-s * lowest).exp() > self.rules.tolerance;
         self.mixture.iter().rposition(counts).map_or(0, |last| last + 1)
     }
 
@@ -166,7 +253,7 @@ impl Family<'_> {
             }
         }
         let [x, z] = gathered;
-        let span = Span::new(&x, &z);
+        let span = Span::new(&x, &z, self.mixture);
         let first = games.iter().map(|game| game.node).min().unwrap_or(0);
         let end = (0..games.len()).map(|l| self.end(span.lowest[l])).max().unwrap_or(0);
         let lanes = || vec![[0.0; LANES]; self.players];

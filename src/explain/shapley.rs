@@ -1,7 +1,7 @@
 //! Shapley values of predictions (equations 34 to 36).
 
 use super::functional::{apply, terms};
-use super::game::{Angles, LANES, Lane, Rules, Scratch, TOLERANCE, waves};
+use super::game::{Angles, LANES, Lane, Rules, Scratch, waves};
 use super::kernels::Family;
 use super::mixture::exponentials_of_root;
 use super::series::{FEWEST_INPUTS, Series};
@@ -179,7 +179,7 @@ impl Table<'_> {
         // Cosines that are alike need as many nodes.
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let order: Vec<usize> = order.into_iter().map(|(_, m)| m).collect();
-        let rules = Rules::new(self.players.len(), 2, TOLERANCE);
+        let rules = Rules::new(self.players.len(), 2, tolerance(&function.posterior.mean));
         let chunks: Vec<Vec<Lane>> =
             order.par_chunks(LANES).map(|some| self.chunk_of_waves(function, some, &rules)).collect();
         let mut out = self.gather(terms, &order, &chunks);
@@ -298,6 +298,13 @@ fn frequency(function: &Waves, d: usize, m: usize) -> f64 {
     function.scales.factor(d) * function.basis.directions[(d, m)]
 }
 
+/// What the Shapley value of a term may be wrong by: with these weights all of them together by 1e-10 at worst.
+fn tolerance(weights: &Mat<f64>) -> f64 {
+    let sum = |c: usize| weights.col_as_slice(c).iter().map(|w| w.abs()).sum::<f64>();
+    let largest = (0..weights.ncols()).map(sum).fold(1.0, f64::max);
+    (1e-10 / largest).max(1e-14)
+}
+
 /// What all chunks of a kernel machine share.
 struct Prepared {
     rules: Rules,
@@ -308,10 +315,11 @@ struct Prepared {
 
 impl Prepared {
     fn new(machine: &KernelMachine, players: usize) -> Prepared {
-        let rules = Rules::new(players, 1, TOLERANCE);
+        let tolerance = tolerance(&machine.coefficients);
+        let rules = Rules::new(players, 1, tolerance);
         let series = (players >= FEWEST_INPUTS).then(|| Series::new(&rules));
         let laplace = &machine.kernel.laplace;
         let scaled = |(s, weight): (f64, f64)| (laplace.scale.powi(2) * s, laplace.variance * weight);
-        Prepared { laplace: exponentials_of_root(TOLERANCE).into_iter().map(scaled).collect(), rules, series }
+        Prepared { laplace: exponentials_of_root(tolerance).into_iter().map(scaled).collect(), rules, series }
     }
 }

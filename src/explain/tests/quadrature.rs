@@ -1,7 +1,9 @@
-use crate::explain::game::{LANES, Lane, Rule, Rules, Scratch, TOLERANCE, products};
+use crate::explain::game::{LANES, Lane, Rule, Rules, Scratch, products};
 use crate::explain::kernels::Family;
 use crate::explain::mixture::exponentials_of_root;
 use crate::explain::series::Series;
+
+const TOLERANCE: f64 = 1e-13;
 
 #[test]
 fn gauss_rules_integrate_polynomials() {
