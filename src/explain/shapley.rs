@@ -223,10 +223,10 @@ impl Table<'_> {
         for (b, share) in self.background.share.iter().enumerate() {
             let place = b * players..(b + 1) * players;
             let from = Angles { cosine: &z_cosine[place.clone()], sine: &z_sine[place] };
-            for row in 0..self.rows.nrows() {
+            for (row, x_total) in x_total.iter().enumerate() {
                 let place = row * players..(row + 1) * players;
                 let size: Lane = std::array::from_fn(|l| {
-                    let angle = |m: usize| basis.offsets[m] + x_total[row][l] + z_total[b][l];
+                    let angle = |m: usize| basis.offsets[m] + x_total[l] + z_total[b][l];
                     some.get(l).map_or(0.0, |&m| -share * basis.amplitude * angle(m).sin())
                 });
                 let to = Angles { cosine: &x_cosine[place.clone()], sine: &x_sine[place.clone()] };

@@ -157,8 +157,8 @@ fn doubled_body(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f6
                 first.mul_add(across[j][l], none.mul_add(aside[j][l], second.mul_add(back[j], both)))
             };
             let mut product = weight.map(|weight| weight * (w * v));
-            for j in 0..count {
-                before[j] = product;
+            for (j, before) in before.iter_mut().enumerate() {
+                *before = product;
                 (0..LANES).for_each(|l| product[l] *= factor(j, l));
             }
             let mut after = [1.0; LANES];

@@ -268,12 +268,15 @@ fn csv(records: &[Record]) -> String {
     out
 }
 
+/// A number of a fit, with its title.
+type Quantity = (&'static str, fn(&Record) -> f64);
+
+const QUANTITIES: [Quantity; 2] = [("seconds of a fit", Record::seconds), ("memory of a fit, MiB", Record::mebibytes)];
+
 /// Time above, memory below; tasks to the left, samples to the right.
 fn panels(records: &[Record]) -> Vec<Panel> {
-    let quantities: [(&str, fn(&Record) -> f64); 2] =
-        [("seconds of a fit", Record::seconds), ("memory of a fit, MiB", Record::mebibytes)];
     let mut panels = Vec::new();
-    for (row, (y_title, value)) in quantities.into_iter().enumerate() {
+    for (row, (y_title, value)) in QUANTITIES.into_iter().enumerate() {
         for axis in &AXES {
             let mut curves = Vec::new();
             for (style, method) in methods(records).into_iter().enumerate() {
