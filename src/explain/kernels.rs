@@ -1,15 +1,15 @@
 //! Shapley values of kernels, for rows to explain against a background: eight training rows at a time.
 //!
 //! A family is Σ weight exp(−s Σ_j u_j) over one or many s. Each s is a game of products. Three things keep the many s of
-//! the Laplace family cheap: small s go by a power series, all of them at once ([`Series`]); each game stops at the s
-//! beyond which no coalition is near its training row; and the few games that go on, because one of the two rows is the
-//! training row, are collected and played eight at a time as well.
+//! the Laplace family cheap: with many inputs most go by power series, for all s at once ([`Series`]); each game stops at
+//! the s beyond which no coalition is near its training row; and the few games that go on, because one of the two rows is
+//! the training row, are collected and played eight at a time as well.
 
-use super::game::{LANES, Lane, Rules, Scratch, products};
-use super::series::Series;
-use crate::kernel::exponentials;
+use super::game::{LANES, Lane, Rules, Scratch, play};
+use super::series::{Games, Room, Series, decay};
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::{Level, level};
+use std::ops::Range;
 
 /// A lane that needs so many nodes more than the others plays on elsewhere.
 const FEW: usize = 6;
@@ -149,11 +149,10 @@ fn saturated(a: &[Lane], b: &[Lane], s: f64, sums: &mut Lane) {
     saturated_body(a, b, s, sums);
 }
 
-/// Where the nodes of one pair of rows are played: those before `series` by the series, then up to `all` together.
+/// A pair of rows and the node before which all its games are played together.
 struct Plan {
-    series: usize,
-    all: usize,
     span: Span,
+    end: usize,
 }
 
 /// A game that goes on alone from a node on.
@@ -168,49 +167,30 @@ impl Family<'_> {
     /// Adds the Shapley values of all pairs of rows: rows·players lanes.
     pub(super) fn play(&self, out: &mut [Lane]) {
         let (rows, count) = (self.x.len() / self.players, self.share.len());
-        let mut scratch = Scratch::new(self.players);
-        let mut stragglers = Vec::new();
+        let (mut room, mut stragglers) = (Room::new(self.players), Vec::new());
         let mut plans = Vec::with_capacity(rows * count);
         for row in 0..rows {
             for from in 0..count {
                 let (x, z) = (self.of(&self.x, row), self.of(&self.z, from));
                 let plan = self.plan(Span::new(x, z, self.mixture), |lane, node| {
-                    stragglers.push(Straggler { row, from, lane, node })
+                    stragglers.push(Straggler { row, from, lane, node });
                 });
-                if let (Some(series), true) = (self.series, plan.series > 0) {
-                    let order = |s: f64, weight: f64| plan.span.rule(self.rules, s, weight, self.players);
-                    let place = row * self.players..(row + 1) * self.players;
-                    let (nodes, largest) = (&self.mixture[..plan.series], plan.span.largest);
-                    series.play((x, z), nodes, order, self.share[from], largest, &mut out[place]);
-                }
                 plans.push(plan);
             }
         }
-        let (mut to, mut back) = (vec![[0.0; LANES]; self.x.len()], vec![[0.0; LANES]; self.players]);
-        for (node, &(s, weight)) in self.mixture.iter().enumerate() {
-            let plan = |row: usize, from: usize| &plans[row * count + from];
-            let counts = |row: usize, from: usize| (plan(row, from).series..plan(row, from).all).contains(&node);
-            for row in (0..rows).filter(|&row| (0..count).any(|from| counts(row, from))) {
-                let place = row * self.players..(row + 1) * self.players;
-                decay(&self.x[place.clone()], s, &mut to[place]);
-            }
-            for (from, share) in self.share.iter().enumerate() {
-                if !(0..rows).any(|row| counts(row, from)) {
-                    continue;
-                }
-                decay(self.of(&self.z, from), s, &mut back);
-                for row in (0..rows).filter(|&row| counts(row, from)) {
-                    let rule = self.rules.get(plan(row, from).span.rule(self.rules, s, weight, self.players));
-                    let place = row * self.players..(row + 1) * self.players;
-                    products(&to[place.clone()], &back, &[weight * share; LANES], rule, &mut scratch, &mut out[place]);
-                }
-            }
+        match self.series {
+            Some(series) => self.play_by_series(series, &plans, &mut room, out),
+            None => self.play_by_products(&plans, out),
         }
-        stragglers.chunks(LANES).for_each(|some| self.play_alone(some, &mut scratch, out));
+        stragglers.chunks(LANES).for_each(|some| self.play_alone(some, &mut room, out));
     }
 
     fn of<'b>(&self, distances: &'b [Lane], row: usize) -> &'b [Lane] {
-        &distances[row * self.players..(row + 1) * self.players]
+        &distances[self.place(row)]
+    }
+
+    fn place(&self, row: usize) -> Range<usize> {
+        row * self.players..(row + 1) * self.players
     }
 
     /// One past the last node that counts for a game whose smallest distance is given.
@@ -222,63 +202,102 @@ impl Family<'_> {
     fn plan(&self, span: Span, mut alone: impl FnMut(usize, usize)) -> Plan {
         if span.largest == 0.0 {
             // The two rows are the same to these training rows: nothing to share out.
-            return Plan { series: 0, all: 0, span };
+            return Plan { span, end: 0 };
         }
         let ends = span.lowest.map(|lowest| self.end(lowest));
         let mut sorted = ends;
         sorted.sort_unstable();
         let most = sorted[LANES / 2] + FEW;
-        let all = ends.into_iter().filter(|end| *end <= most).max().unwrap_or(0);
+        let together = ends.into_iter().filter(|end| *end <= most).max().unwrap_or(0);
         for (lane, end) in ends.into_iter().enumerate() {
             if end > most {
-                alone(lane, all);
+                alone(lane, together);
             }
         }
-        let beyond = |series: &Series| {
-            let fits = |&(s, weight): &(f64, f64)| {
-                series.reaches(s, span.largest, span.rule(self.rules, s, weight, self.players))
-            };
-            self.mixture[..all].iter().position(|node| !fits(node)).unwrap_or(all)
-        };
-        Plan { series: self.series.map_or(0, beyond), all, span }
+        Plan { span, end: together }
     }
 
-    /// Eight games of different rows, each from its own node on.
-    fn play_alone(&self, games: &[Straggler], scratch: &mut Scratch, out: &mut [Lane]) {
-        let mut gathered = [vec![[0.0; LANES]; self.players], vec![[0.0; LANES]; self.players]];
-        for (l, game) in games.iter().enumerate() {
-            let (x, z) = (self.of(&self.x, game.row), self.of(&self.z, game.from));
-            for j in 0..self.players {
-                (gathered[0][j][l], gathered[1][j][l]) = (x[j][game.lane], z[j][game.lane]);
+    /// Position of the rule for a node.
+    fn rule(&self, span: &Span, node: usize) -> usize {
+        let (s, weight) = self.mixture[node];
+        span.rule(self.rules, s, weight, self.players)
+    }
+
+    fn play_by_series(&self, series: &Series, plans: &[Plan], room: &mut Room, out: &mut [Lane]) {
+        let count = self.share.len();
+        for (i, plan) in plans.iter().enumerate().filter(|(_, plan)| plan.end > 0) {
+            let (row, from) = (i / count, i % count);
+            let games = Games {
+                x: self.of(&self.x, row),
+                z: self.of(&self.z, from),
+                mixture: self.mixture,
+                nodes: 0..plan.end,
+                size: |node: usize| [self.mixture[node].1 * self.share[from]; LANES],
+                order: |node: usize| self.rule(&plan.span, node),
+            };
+            series.play(&games, room, &mut out[self.place(row)]);
+        }
+    }
+
+    /// Node after node, so that the exponentials of each row are computed once.
+    fn play_by_products(&self, plans: &[Plan], out: &mut [Lane]) {
+        let (rows, count) = (self.x.len() / self.players, self.share.len());
+        let mut scratch = Scratch::new(self.players);
+        let (mut to, mut back) = (vec![[0.0; LANES]; self.x.len()], vec![[0.0; LANES]; self.players]);
+        for (node, &(s, weight)) in self.mixture.iter().enumerate() {
+            let plan = |row: usize, from: usize| &plans[row * count + from];
+            let counts = |row: usize, from: usize| node < plan(row, from).end;
+            for row in (0..rows).filter(|&row| (0..count).any(|from| counts(row, from))) {
+                decay(self.of(&self.x, row), s, &mut to[self.place(row)]);
+            }
+            for (from, share) in self.share.iter().enumerate() {
+                if !(0..rows).any(|row| counts(row, from)) {
+                    continue;
+                }
+                decay(self.of(&self.z, from), s, &mut back);
+                for row in (0..rows).filter(|&row| counts(row, from)) {
+                    let rule = self.rules.get(self.rule(&plan(row, from).span, node));
+                    let (a, size) = (&to[self.place(row)], [weight * share; LANES]);
+                    play(a, &back, &size, rule, &mut scratch, &mut out[self.place(row)]);
+                }
             }
         }
-        let [x, z] = gathered;
-        let span = Span::new(&x, &z, self.mixture);
-        let first = games.iter().map(|game| game.node).min().unwrap_or(0);
-        let end = (0..games.len()).map(|l| self.end(span.lowest[l])).max().unwrap_or(0);
+    }
+
+    /// Up to eight games of different rows, each from its own node on.
+    fn play_alone(&self, some: &[Straggler], room: &mut Room, out: &mut [Lane]) {
         let lanes = || vec![[0.0; LANES]; self.players];
-        let (mut to, mut back, mut values) = (lanes(), lanes(), lanes());
-        for (node, &(s, weight)) in self.mixture.iter().enumerate().take(end).skip(first) {
-            decay(&x, s, &mut to);
-            decay(&z, s, &mut back);
-            let size = |l: usize| {
-                games.get(l).filter(|game| game.node <= node).map_or(0.0, |game| weight * self.share[game.from])
-            };
-            let rule = self.rules.get(span.rule(self.rules, s, weight, self.players));
-            products(&to, &back, &std::array::from_fn(size), rule, scratch, &mut values);
+        let (mut x, mut z, mut values) = (lanes(), lanes(), lanes());
+        for (l, game) in some.iter().enumerate() {
+            for j in 0..self.players {
+                x[j][l] = self.of(&self.x, game.row)[j][game.lane];
+                z[j][l] = self.of(&self.z, game.from)[j][game.lane];
+            }
         }
-        for (l, game) in games.iter().enumerate() {
-            for (j, value) in values.iter().enumerate() {
-                out[game.row * self.players + j][game.lane] += value[l];
+        let span = Span::new(&x, &z, self.mixture);
+        let first = some.iter().map(|game| game.node).min().unwrap_or(0);
+        let end = span.lowest[..some.len()].iter().map(|lowest| self.end(*lowest)).max().unwrap_or(0);
+        let size = |node: usize| -> Lane {
+            let share = |game: &&Straggler| if game.node <= node { self.share[game.from] } else { 0.0 };
+            std::array::from_fn(|l| some.get(l).as_ref().map_or(0.0, share) * self.mixture[node].1)
+        };
+        let nodes = first..end.max(first);
+        if let Some(series) = self.series {
+            let order = |node: usize| self.rule(&span, node);
+            series.play(&Games { x: &x, z: &z, mixture: self.mixture, nodes, size, order }, room, &mut values);
+        } else {
+            let (mut to, mut back, mut scratch) = (lanes(), lanes(), Scratch::new(self.players));
+            for node in nodes {
+                decay(&x, self.mixture[node].0, &mut to);
+                decay(&z, self.mixture[node].0, &mut back);
+                let rule = self.rules.get(self.rule(&span, node));
+                play(&to, &back, &size(node), rule, &mut scratch, &mut values);
+            }
+        }
+        for (l, game) in some.iter().enumerate() {
+            for (out, value) in out[self.place(game.row)].iter_mut().zip(&values) {
+                out[game.lane] += value[l];
             }
         }
     }
-}
-
-/// exp(−s distance).
-fn decay(distance: &[Lane], s: f64, out: &mut [Lane]) {
-    for (out, distance) in out.iter_mut().zip(distance) {
-        *out = distance.map(|d| -s * d);
-    }
-    exponentials(out.as_flattened_mut());
 }

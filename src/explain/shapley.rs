@@ -12,9 +12,9 @@ use crate::linalg::{Mat, MatRef, dot};
 use crate::model::{Function, Waves};
 use rayon::prelude::*;
 
-/// Steps of games worth a few seconds on two cores.
-const GAMES: f64 = 4e10;
-/// Steps of the double integral behind a deviation, for one input and two background rows.
+/// Processor time that an explanation may take: ten seconds on two cores.
+const NANOSECONDS: f64 = 2e10;
+/// Nanoseconds of the double integral behind a deviation, for one input and two background rows.
 const DOUBLED: f64 = 10_000.0;
 /// Numbers in the table of terms by functionals that is worked on at once.
 const TABLE: usize = 6_000_000;
@@ -115,32 +115,36 @@ impl Explainer<'_> {
         }
     }
 
-    /// The largest background for which the Shapley values of so many rows take a few seconds on two cores.
+    /// The largest background for which the Shapley values of so many rows take less than ten seconds on two cores.
     pub fn affordable_background(&self, rows: usize) -> usize {
-        (GAMES / (rows.max(1) as f64 * self.cost())).clamp(1.0, self.share.len() as f64) as usize
+        self.affordable(NANOSECONDS / (rows.max(1) as f64 * self.cost()))
     }
 
-    /// The largest number of rows that can be explained against each other in a few seconds on two cores.
-    pub fn affordable_square(&self) -> usize {
-        (GAMES / self.cost()).sqrt().clamp(1.0, self.share.len() as f64) as usize
-    }
-
-    /// The largest background for which the Shapley values of one row with their deviations take a few seconds on two cores.
+    /// The same for the Shapley values of one row with their deviations.
     pub fn affordable_background_with_std(&self) -> usize {
-        let (games, cost) = match &self.model.function {
-            Function::Waves(_) => return self.affordable_background(1),
-            Function::Kernel(_) => (GAMES, self.inputs.len() as f64 * DOUBLED),
-        };
-        (games / cost).sqrt().clamp(1.0, self.share.len() as f64) as usize
+        match &self.model.function {
+            Function::Waves(_) => self.affordable_background(1),
+            Function::Kernel(_) => self.affordable((NANOSECONDS / (DOUBLED * self.inputs.len() as f64)).sqrt()),
+        }
     }
 
-    /// Work of explaining one row against one other, in steps of a pass over one input of one term.
+    /// The number of rows that can be explained against each other in a quarter of that time.
+    pub(super) fn affordable_square(&self) -> usize {
+        self.affordable((0.25 * NANOSECONDS / self.cost()).sqrt())
+    }
+
+    fn affordable(&self, rows: f64) -> usize {
+        rows.clamp(1.0, self.share.len() as f64) as usize
+    }
+
+    /// Measured nanoseconds to explain one row against one other.
     fn cost(&self) -> f64 {
-        let (terms, nodes) = match &self.model.function {
-            Function::Waves(waves) => (waves.basis.cosines(), 20.0),
-            Function::Kernel(machine) => (machine.inputs.nrows(), 150.0),
+        let (terms, each) = match &self.model.function {
+            Function::Waves(waves) => (waves.basis.cosines(), 5.0),
+            Function::Kernel(machine) if self.inputs.len() < FEWEST_INPUTS => (machine.inputs.nrows(), 100.0),
+            Function::Kernel(machine) => (machine.inputs.nrows(), 40.0),
         };
-        (terms * self.inputs.len()).max(1) as f64 * nodes
+        (terms * self.inputs.len()).max(1) as f64 * each
     }
 }
 

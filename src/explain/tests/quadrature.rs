@@ -1,4 +1,4 @@
-use crate::explain::game::{LANES, Lane, Rule, Rules, Scratch, products};
+use crate::explain::game::{LANES, Lane, Rule, Rules, Scratch, play};
 use crate::explain::kernels::Family;
 use crate::explain::mixture::exponentials_of_root;
 use crate::explain::series::Series;
@@ -31,7 +31,9 @@ fn the_mixture_is_the_exponential_of_a_root() {
 
 /// Distances of many inputs to eight centres, in the first two of which one of the rows lies itself.
 fn distances(inputs: usize, size: f64, seed: usize) -> Vec<Lane> {
-    let one = |j: usize, l: usize| size * ((j * 7 + l * 13 + seed * 29) as f64 * 0.73).sin().powi(2);
+    // Every ninth input counts a hundred times as much as the others.
+    let weight = |j: usize| if j % 9 == 4 { 100.0 } else { 1.0 };
+    let one = |j: usize, l: usize| size * weight(j) * ((j * 7 + l * 13 + seed * 29) as f64 * 0.73).sin().powi(2);
     let lane = |j: usize| std::array::from_fn(|l| if l == seed { 0.0 } else { one(j, l) });
     (0..inputs).map(lane).collect()
 }
@@ -62,7 +64,7 @@ fn shortcuts_do_what_the_exact_rule_does() {
         for &(s, weight) in &mixture {
             let decayed = |u: &[Lane]| u.iter().map(|lane| lane.map(|u| (-s * u).exp())).collect::<Vec<_>>();
             let (a, b) = (decayed(&x), decayed(&z));
-            products(&a, &b, &[weight; LANES], &rule, &mut Scratch::new(inputs), &mut exact);
+            play(&a, &b, &[weight; LANES], &rule, &mut Scratch::new(inputs), &mut exact);
         }
         for l in 0..LANES {
             let all = |u: &[Lane]| (-u.iter().map(|lane| lane[l]).sum::<f64>().sqrt()).exp();
