@@ -124,7 +124,7 @@ fn the_summary_is_what_the_raw_results_give() {
     let (mean, sd) = mean_and_sd(&expected["mmr,edm,task_r2"]);
     assert!(markdown.contains(&format!("{mean:.3} ± {sd:.3}° (0.36 ± 0.22)")), "{markdown}");
     let (mean, sd) = mean_and_sd(&expected["mmr,edm,pooled_r2"]);
-    let pooled = markdown.split("## Pooled R²").nth(1).unwrap();
+    let pooled = markdown.split("## Pooled R²\n").nth(1).unwrap();
     let cell = format!("{mean:.3} ± {sd:.3}°");
     assert!(pooled.contains(&cell) && !pooled.contains(&format!("{cell} (")), "{pooled}");
     // Made again from the raw results alone: the same files to the bit.
