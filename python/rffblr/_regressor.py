@@ -387,7 +387,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
 
         Shapley values, exact and not sampled, against the training rows (evenly thinned where all of them would take
         longer than a few seconds; ``background`` names those used). Text columns count as one input. For every row and
-        target ``base + values.sum(axis=1)`` is the prediction.
+        target ``base + shapley.sum(axis=1)`` is the prediction.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         -------
         explanation : Bunch
             ``inputs`` : names, in the order of the arrays;
-            ``values`` : array (n_samples, n_inputs, n_targets), in the units of the targets;
+            ``shapley`` : array (n_samples, n_inputs, n_targets), in the units of the targets;
             ``std`` : the same shape, or None;
             ``base`` : array (n_targets,), the mean prediction over the background;
             ``prediction`` : array (n_samples, n_targets);
@@ -416,16 +416,16 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         >>> X = np.random.default_rng(0).normal(size=(60, 3))
         >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
         >>> parts = model.explain(X[:5])
-        >>> parts.values.shape
+        >>> parts.shapley.shape
         (5, 3, 1)
-        >>> bool(np.allclose(parts.base + parts.values.sum(axis=1), parts.prediction, rtol=0, atol=1e-9))
+        >>> bool(np.allclose(parts.base + parts.shapley.sum(axis=1), parts.prediction, rtol=0, atol=1e-9))
         True
         """
         check_is_fitted(self)
         inputs = None if X is None else self._read_inputs(X, reset=False)[0]
         parts = _rffblr.explain(self.model_, inputs, return_std, self._threads())
         _warn(parts.pop("notes"))
-        for name in ("values", "std"):
+        for name in ("shapley", "std"):
             if parts[name] is not None:
                 parts[name] = np.stack(parts[name], axis=-1)
         return Bunch(**parts)

@@ -41,7 +41,7 @@ pub fn explain<'py>(
     let stack = |tables: &[Mat<f64>]| tables.iter().map(|table| array(py, table)).collect::<PyResult<Vec<_>>>();
     let out = PyDict::new(py);
     out.set_item("inputs", names)?;
-    out.set_item("values", stack(&values)?)?;
+    out.set_item("shapley", stack(&values)?)?;
     out.set_item("std", std.as_deref().map(stack).transpose()?)?;
     out.set_item("base", PyArray1::from_vec(py, base))?;
     out.set_item("prediction", array(py, &prediction)?)?;

@@ -38,16 +38,16 @@ def test_shapley_values_are_those_of_the_definition(settings):
     X, Y = smooth()
     model = RFFBLRRegressor(**settings).fit(X, Y)
     parts = model.explain(X[:2], return_std=True)
-    assert parts.values.shape == (2, X.shape[1], Y.shape[1]) == parts.std.shape
+    assert parts.shapley.shape == (2, X.shape[1], Y.shape[1]) == parts.std.shape
     scale = Y.std()
     for row in range(2):
         expected = brute_force(model, X[row], X[parts.background])
-        assert np.allclose(parts.values[row], expected, rtol=0, atol=1e-8 * scale)
+        assert np.allclose(parts.shapley[row], expected, rtol=0, atol=1e-8 * scale)
     assert np.allclose(parts.prediction, model.predict(X[:2]), rtol=0, atol=1e-12 * scale)
-    assert np.allclose(parts.base + parts.values.sum(axis=1), parts.prediction, rtol=0, atol=1e-9 * scale)
+    assert np.allclose(parts.base + parts.shapley.sum(axis=1), parts.prediction, rtol=0, atol=1e-9 * scale)
     assert np.all(parts.std >= 0) and np.all(parts.total >= parts.first_order - 1e-9)
     assert np.array_equal(parts.total, model.relevance_)
-    assert model.explain().values.shape[0] == len(X)
+    assert model.explain().shapley.shape[0] == len(X)
 
 
 def test_partial_dependence_is_a_mean_of_predictions():
