@@ -99,7 +99,7 @@ impl<'a> Explainer<'a> {
             expect_count("the row weights", "entries", weights.len(), rows.nrows())?;
         }
         let weight = |row: usize| weights.map_or(1.0, |w| w[row]);
-        // Halved, so that the sum of two huge weights is finite.
+        // Relative to the largest, so that the sum of huge weights is finite.
         let largest = (0..rows.nrows()).map(weight).fold(0.0, f64::max);
         let total: f64 = (0..rows.nrows()).map(|row| weight(row) / largest).sum();
         if rows.nrows() == 0 || !(total > 0.0 && total.is_finite()) || (0..rows.nrows()).any(|row| weight(row) < 0.0) {

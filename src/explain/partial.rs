@@ -1,4 +1,4 @@
-//! Partial dependence: the mean prediction over the background when one or two inputs are set (equations 32 and 33).
+//! Partial dependence: the mean prediction over the background when one or two inputs are set (equation 32).
 
 use super::functional::{Applied, apply, terms};
 use super::{Background, Explainer, Kind};

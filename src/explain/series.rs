@@ -41,7 +41,7 @@ impl Node {
                 (unit - 2.0 * tau * v[n] - (1.0 - tau * tau) * square(&v)) / (n + 1) as f64,
             );
         }
-        let sign = |k: usize| if k % 2 == 0 { -1.0 } else { 1.0 };
+        let sign = |k: usize| if k.is_multiple_of(2) { -1.0 } else { 1.0 };
         let logarithm = std::array::from_fn(|k| sign(k) * y[k] / (k + 1) as f64);
         // Twice, because the totals are half the weight times the product.
         Node { tau, weight, logarithm, value: std::array::from_fn(|k| 2.0 * sign(k) * v[k + 1]) }

@@ -14,8 +14,8 @@ use rayon::prelude::*;
 
 /// Processor time that an explanation may take: ten seconds on two cores.
 const NANOSECONDS: f64 = 2e10;
-/// Nanoseconds of the double integral behind a deviation, for one input and two background rows.
-const DOUBLED: f64 = 10_000.0;
+/// Nanoseconds of the double integral behind a deviation, for one input, two background rows and two nodes.
+const DOUBLED: f64 = 50.0;
 /// Numbers in the table of terms by functionals that is worked on at once.
 const TABLE: usize = 6_000_000;
 
@@ -124,7 +124,11 @@ impl Explainer<'_> {
     pub fn affordable_background_with_std(&self) -> usize {
         match &self.model.function {
             Function::Waves(_) => self.affordable_background(1),
-            Function::Kernel(_) => self.affordable((NANOSECONDS / (DOUBLED * self.inputs.len() as f64)).sqrt()),
+            Function::Kernel(_) => {
+                let inputs = self.inputs.len() as f64;
+                let nodes = (0.5 * inputs).ceil().min(60.0);
+                self.affordable((NANOSECONDS / (DOUBLED * nodes * nodes * inputs)).sqrt())
+            }
         }
     }
 
@@ -141,7 +145,7 @@ impl Explainer<'_> {
     fn cost(&self) -> f64 {
         let (terms, each) = match &self.model.function {
             Function::Waves(waves) => (waves.basis.cosines(), 5.0),
-            Function::Kernel(machine) if self.inputs.len() < FEWEST_INPUTS => (machine.inputs.nrows(), 100.0),
+            Function::Kernel(machine) if self.inputs.len() < FEWEST_INPUTS => (machine.inputs.nrows(), 150.0),
             Function::Kernel(machine) => (machine.inputs.nrows(), 40.0),
         };
         (terms * self.inputs.len()).max(1) as f64 * each

@@ -79,12 +79,15 @@ impl Table<'_> {
                 left -= weight;
                 let share = |l: usize| if first + l < count { self.background.share[first + l] } else { 0.0 };
                 let weights = std::array::from_fn(|l| weight * self.background.share[z] * share(l));
-                let rule = corners.rule(rules).clone();
-                doubled(&mut corners, &rule, &weights, out);
+                let rule = corners.rule(rules);
+                doubled(&mut corners, rule, &weights);
                 if settled {
                     break;
                 }
             }
+        }
+        for (out, lanes) in out.iter_mut().zip(&corners.sums) {
+            *out += lanes.iter().sum::<f64>();
         }
     }
 }
@@ -99,12 +102,14 @@ struct Corners {
     aside: Vec<Lane>,
     /// Products of the factors before each input.
     before: Vec<Lane>,
+    /// What was found so far.
+    sums: Vec<Lane>,
 }
 
 impl Corners {
     fn new(inputs: usize) -> Corners {
         let lanes = || vec![[0.0; LANES]; inputs];
-        Corners { across: lanes(), back: vec![0.0; inputs], aside: lanes(), before: lanes() }
+        Corners { across: lanes(), back: vec![0.0; inputs], aside: lanes(), before: lanes(), sums: lanes() }
     }
 
     /// The kernels exp(−s distance).
@@ -143,57 +148,59 @@ impl Corners {
     }
 }
 
-/// `out[i] += weight · ` the double integral for input i, added up over the lanes with their own weights.
+/// `sums[i] += weight · ` the double integral for input i, in each lane.
 #[inline(always)]
-fn doubled_body(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
+fn doubled_body(corners: &mut Corners, rule: &Rule, weight: &Lane) {
     let count = corners.back.len();
     let (across, aside, back) = (&corners.across[..count], &corners.aside[..count], &corners.back[..count]);
-    let (before, out) = (&mut corners.before[..count], &mut out[..count]);
-    let nodes = || rule.nodes.iter().map(|x| 0.5 + 0.5 * x).zip(rule.weights.iter().map(|w| 0.5 * w));
-    for (t, w) in nodes() {
-        for (s, v) in nodes() {
+    let (before, sums) = (&mut corners.before[..count], &mut corners.sums[..count]);
+    for (t, w) in rule.nodes.iter().zip(&rule.weights) {
+        for (s, v) in rule.nodes.iter().zip(&rule.weights) {
+            let (t, s) = (0.5 + 0.5 * t, 0.5 + 0.5 * s);
             let (both, first, second, none) = (t * s, t * (1.0 - s), (1.0 - t) * s, (1.0 - t) * (1.0 - s));
-            let factor = |j: usize, l: usize| {
-                first.mul_add(across[j][l], none.mul_add(aside[j][l], second.mul_add(back[j], both)))
-            };
-            let mut product = weight.map(|weight| weight * (w * v));
-            for (j, before) in before.iter_mut().enumerate() {
-                *before = product;
-                (0..LANES).for_each(|l| product[l] *= factor(j, l));
+            let mut product = [0.0; LANES];
+            for l in 0..LANES {
+                product[l] = weight[l] * (0.25 * w * v);
+            }
+            for j in 0..count {
+                before[j] = product;
+                let constant = second.mul_add(back[j], both);
+                for l in 0..LANES {
+                    product[l] *= first.mul_add(across[j][l], none.mul_add(aside[j][l], constant));
+                }
             }
             let mut after = [1.0; LANES];
             for j in (0..count).rev() {
-                let mut sum = [0.0; LANES];
+                let constant = second.mul_add(back[j], both);
                 for l in 0..LANES {
                     let change = (1.0 - back[j]) - (across[j][l] - aside[j][l]);
-                    sum[l] = change * (before[j][l] * after[l]);
-                    after[l] *= factor(j, l);
+                    sums[j][l] = change.mul_add(before[j][l] * after[l], sums[j][l]);
+                    after[l] *= first.mul_add(across[j][l], none.mul_add(aside[j][l], constant));
                 }
-                out[j] += ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
             }
         }
     }
 }
 
-/// `out[i] += weight · ` the double integral for input i, added up over the lanes with their own weights.
-fn doubled(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
+/// `sums[i] += weight · ` the double integral for input i, in each lane.
+fn doubled(corners: &mut Corners, rule: &Rule, weight: &Lane) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
-            doubled_body(corners, rule, weight, out);
+        fn avx512(corners: &mut Corners, rule: &Rule, weight: &Lane) {
+            doubled_body(corners, rule, weight);
         }
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(corners: &mut Corners, rule: &Rule, weight: &Lane, out: &mut [f64]) {
-            doubled_body(corners, rule, weight, out);
+        fn avx2(corners: &mut Corners, rule: &Rule, weight: &Lane) {
+            doubled_body(corners, rule, weight);
         }
         match level() {
             // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(corners, rule, weight, out) },
+            Level::Avx512 => return unsafe { avx512(corners, rule, weight) },
             // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(corners, rule, weight, out) },
+            Level::Avx2 => return unsafe { avx2(corners, rule, weight) },
             Level::Plain => {}
         }
     }
-    doubled_body(corners, rule, weight, out);
+    doubled_body(corners, rule, weight);
 }

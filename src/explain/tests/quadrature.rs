@@ -1,4 +1,4 @@
-use crate::explain::game::{LANES, Lane, Rule, Rules, Scratch, play};
+use crate::explain::game::{Angles, LANES, Lane, Rule, Rules, Scratch, play, waves};
 use crate::explain::kernels::Family;
 use crate::explain::mixture::exponentials_of_root;
 use crate::explain::series::Series;
@@ -76,6 +76,30 @@ fn shortcuts_do_what_the_exact_rule_does() {
                     assert!((a - b).abs() < 1e-12, "{inputs} inputs of size {size}, lane {l}: {a}, not {b}");
                 }
             }
+        }
+    }
+}
+
+/// The same for cosines, slow and fast.
+#[test]
+fn few_nodes_of_cosines_do_what_the_exact_rule_does() {
+    for (inputs, size) in [(40, 0.02), (60, 0.3), (60, 2.0)] {
+        let angles = |seed: usize| -> (Vec<Lane>, Vec<Lane>) {
+            let angle = |j: usize, l: usize| size * ((j * 7 + l * 13 + seed * 29) as f64 * 0.73).sin();
+            let lane = |j: usize| std::array::from_fn(|l| angle(j, l));
+            (0..inputs).map(lane).map(|lane: Lane| (lane.map(f64::cos), lane.map(f64::sin))).unzip()
+        };
+        let ((x_cosine, x_sine), (z_cosine, z_sine)) = (angles(1), angles(2));
+        let play = |tolerance: f64| {
+            let (mut out, rules) = (vec![[0.0; LANES]; inputs], Rules::new(inputs, 2, tolerance));
+            let (x, z) = (Angles { cosine: &x_cosine, sine: &x_sine }, Angles { cosine: &z_cosine, sine: &z_sine });
+            waves(&x, &z, &[0.7; LANES], &rules, &mut Scratch::new(inputs), &mut out);
+            out
+        };
+        // No bound is good enough for the smallest positive number, so that the last rule is taken.
+        let (found, exact) = (play(TOLERANCE), play(f64::MIN_POSITIVE));
+        for (found, exact) in found.as_flattened().iter().zip(exact.as_flattened()) {
+            assert!((found - exact).abs() < TOLERANCE, "{inputs} inputs of size {size}: {found}, not {exact}");
         }
     }
 }

@@ -2,9 +2,9 @@ use super::shapley::brute_force;
 use super::{changed, data, forms, row};
 use crate::data::{Dataset, Encoder, MissingInputs, RoleChoice};
 use crate::explain::{Explainer, Kind, Value};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, KernelMachine};
 use crate::linalg::Mat;
-use crate::model::{Model, fit};
+use crate::model::{Function, Model, fit};
 use crate::table;
 use crate::vb::{Form, Settings};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn dummies_and_twins() {
     let data = Dataset::new(x, first.targets().to_owned()).unwrap();
     for (form, model) in forms(&data) {
         let alike = |kernel: Kernel| Kernel { relevance: vec![0.5, 1.2, 0.7, 1.2, 3.0], ..kernel };
-        let twins = matches!(model.function, crate::model::Function::Kernel(_));
+        let twins = matches!(model.function, Function::Kernel(_));
         let model = if twins { changed(&model, alike) } else { model };
         let explainer = Explainer::new(&model, data.inputs(), None).unwrap();
         let shapley = explainer.shapley_with_std(data.inputs().subrows(0, 2), 4).unwrap();
@@ -78,6 +78,36 @@ fn dummies_and_twins() {
         }
         let relevance = explainer.relevance().unwrap();
         assert!(relevance.total[(4, 0)] < 1e-12, "{form}");
+    }
+}
+
+/// Inputs that never vary change nothing for the others; but with so many the shortcuts for many inputs are taken.
+#[test]
+fn idle_inputs_change_nothing() {
+    let few = data(16, 5, 12);
+    let many = Mat::from_fn(16, 45, |n, d| if d % 9 == 0 { few.inputs()[(n, d / 9)] } else { 1.0 });
+    let many = Dataset::new(many, few.targets().to_owned()).unwrap();
+    let small = fit(&few, &Settings::DEFAULT).unwrap();
+    let small = changed(&small, |kernel| Kernel { linear: 0.0, ..kernel });
+    let Function::Kernel(m) = small.function.clone() else { panic!("not a kernel machine") };
+    let relevance = (0..45).map(|d| if d % 9 == 0 { m.kernel.relevance[d / 9] } else { 1.0 }).collect();
+    let inputs = Mat::from_fn(16, 45, |n, d| if d % 9 == 0 { m.inputs[(n, d / 9)] } else { 0.0 });
+    let (kernel, noise) = (Kernel { relevance, ..m.kernel }, (m.noise, m.amplitude));
+    let machine = KernelMachine::restore(kernel, inputs, m.root, m.observed, noise, m.coefficients).unwrap();
+    let mut large = fit(&many, &Settings::DEFAULT).unwrap();
+    large.function = Function::Kernel(machine);
+    let explain = |model: &Model, data: &Dataset| {
+        let explainer = Explainer::new(model, data.inputs(), None).unwrap();
+        explainer.shapley_with_std(data.inputs().subrows(0, 2), 5).unwrap()
+    };
+    let (a, b) = (explain(&small, &few), explain(&large, &many));
+    for c in 0..2 {
+        for (row, input) in [(0, 0), (0, 1), (1, 2), (1, 3), (1, 4)] {
+            let found = (b.values[c][(row, 9 * input)], b.std.as_ref().unwrap()[c][(row, 9 * input)]);
+            let wanted = (a.values[c][(row, input)], a.std.as_ref().unwrap()[c][(row, input)]);
+            assert!((found.0 - wanted.0).abs() < 1e-9, "{} {}", found.0, wanted.0);
+            assert!((found.1 - wanted.1).abs() < 1e-6 * wanted.1, "{} {}", found.1, wanted.1);
+        }
     }
 }
 
