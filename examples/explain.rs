@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         explainer.shapley_with_std(data.inputs().subrows(0, 1), background)
     })?;
     let relevance = timed("relevance", || explainer.relevance())?;
-    println!("from {} rows, Shapley values from {}", relevance.background.len(), relevance.shapley_background.len());
+    println!("from {} rows, Shapley values from {}", relevance.background.len(), relevance.shapley.background.len());
     let points = explainer.points(0, 30)?;
     timed("partial dependence on one input", || explainer.partial_dependence(0, points))?;
     if explainer.inputs().len() > 1 {

@@ -1,7 +1,7 @@
 //! How much each input matters for each task (equation 33).
 
 use super::hybrids::Around;
-use super::{Background, Explainer};
+use super::{Background, Explainer, Shapley};
 use crate::error::Result;
 use crate::linalg::{Mat, dot, select_rows};
 use crate::model::Function;
@@ -23,14 +23,14 @@ pub struct Relevance {
     /// Mean variance of the prediction when the input alone is exchanged, as the same share; never below `first_order`.
     /// What is more is interaction with other inputs.
     pub total: Mat<f64>,
-    /// Mean absolute Shapley value over the rows `shapley_background`, in the unit of the target.
+    /// Mean absolute Shapley value over the rows explained in `shapley`, in the unit of the target.
     pub mean_absolute_shapley: Mat<f64>,
     /// Standard deviation of the prediction over the background, for each task, in the unit of the target.
     pub signal_std: Vec<f64>,
     /// Background rows used for the two variances.
     pub background: Vec<usize>,
-    /// Rows explained by Shapley values, each against all of them.
-    pub shapley_background: Vec<usize>,
+    /// Those values: the rows of its background are also the rows explained, each against all of them.
+    pub shapley: Shapley,
 }
 
 impl Explainer<'_> {
@@ -61,7 +61,7 @@ impl Explainer<'_> {
             mean_absolute_shapley: Mat::from_fn(inputs, tasks, |input, c| size(c, input)),
             signal_std: signal.iter().zip(self.model.target_scale()).map(|(v, scale)| scale * v.sqrt()).collect(),
             background: background.rows,
-            shapley_background: sample.rows,
+            shapley,
         })
     }
 
