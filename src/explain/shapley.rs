@@ -143,10 +143,10 @@ impl Explainer<'_> {
 
     /// Measured nanoseconds to explain one row against one other.
     fn cost(&self) -> f64 {
+        let many = self.inputs.len() >= FEWEST_INPUTS;
         let (terms, each) = match &self.model.function {
-            Function::Waves(waves) => (waves.basis.cosines(), 5.0),
-            Function::Kernel(machine) if self.inputs.len() < FEWEST_INPUTS => (machine.inputs.nrows(), 150.0),
-            Function::Kernel(machine) => (machine.inputs.nrows(), 40.0),
+            Function::Waves(waves) => (waves.basis.cosines(), if many { 5.0 } else { 8.0 }),
+            Function::Kernel(machine) => (machine.inputs.nrows(), if many { 55.0 } else { 160.0 }),
         };
         (terms * self.inputs.len()).max(1) as f64 * each
     }
