@@ -113,10 +113,14 @@ impl Comparison {
         Summary::of(&scored.map(quantity.value).collect::<Option<Vec<f64>>>()?)
     }
 
-    /// Mean over all data sets of this comparison; `None` if one of them is missing.
+    /// Mean over all data sets of this comparison; `None` if one of them is missing or has folds missing.
     fn average(&self, method: &str, quantity: &Quantity) -> Option<f64> {
-        let means = self.datasets.iter().map(|dataset| Some(self.summary(method, dataset, quantity)?.mean));
-        Some(Summary::of(&means.collect::<Option<Vec<f64>>>()?)?.mean)
+        let mean = |dataset: &String| {
+            let summary = self.summary(method, dataset, quantity)?;
+            self.is_complete(method, dataset).then_some(summary.mean)
+        };
+        let means: Option<Vec<f64>> = self.datasets.iter().map(mean).collect();
+        Some(Summary::of(&means?)?.mean)
     }
 
     /// Records there should be: every fold with every seed any of them has.
@@ -229,7 +233,7 @@ impl Comparison {
         if self.has_marks() {
             blocks.push(text(
                 "° run with the coarse grid (HI-VAE: a tenth of its epochs), because the full one takes hours. Cells with folds missing \
-                 say so and are never bold. An average needs every data set.",
+                 say so and are never bold. An average needs every fold of every data set.",
             ));
         }
         blocks.push(Block::Heading("What agrees with the paper".into()));
