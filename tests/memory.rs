@@ -5,28 +5,9 @@
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
 use rffblr::{FeatureCount, Noise, Settings, fit};
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-struct Counting;
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+#[path = "../src/bin/rffblr/memory.rs"]
+mod memory;
 
 #[test]
 fn a_fit_stays_within_its_memory() {
@@ -50,10 +31,8 @@ fn a_fit_stays_within_its_memory() {
         };
         // The first products of a thread reserve its packing buffers (64 MiB each, whatever the problem): not counted.
         fit(&data, &settings).unwrap();
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
-        let model = fit(&data, &settings).unwrap();
-        let peak = (PEAK.load(Ordering::Relaxed) - before) as f64;
+        let (model, peak) = memory::peak_of(|| fit(&data, &settings).unwrap());
+        let peak = peak as f64;
         drop(model);
         let feature_matrix = 8.0 * (rows * features) as f64;
         let gram = 8.0 * (rows.min(features) as f64).powi(2);

@@ -105,6 +105,11 @@ pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Resu
     }
 }
 
+/// Writes files into a folder, each whole, in place of those that are there.
+pub fn save_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<()> {
+    files.iter().try_for_each(|(name, bytes)| save(&folder.join(name), true, |file| Ok(file.write_all(bytes)?)))
+}
+
 /// A name as it can be typed in a shell.
 pub fn shell_word(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@".contains(c);

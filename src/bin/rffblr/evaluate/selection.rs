@@ -26,7 +26,8 @@ pub struct SelectionArguments {
     journal: Option<PathBuf>,
 }
 
-fn grids() -> impl TypedValueParser<Value = Grid> {
+/// Parses `--grid`.
+pub fn grids() -> impl TypedValueParser<Value = Grid> {
     PossibleValuesParser::new(["full", "coarse"]).map(|choice| match choice.as_str() {
         "coarse" => Grid::Coarse,
         _ => Grid::Full,

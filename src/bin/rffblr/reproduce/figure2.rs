@@ -2,7 +2,7 @@
 
 use super::document::{Block, Document, Entry, Table};
 use super::plot::{self, Curve, Look, Panel, Picture};
-use super::record::{Key, Record, thread_seconds};
+use super::record::{Key, Record, evaluate_timed};
 use super::source::Source;
 use super::store::Store;
 use super::{RunArguments, report_failures, summary, table2};
@@ -11,7 +11,7 @@ use crate::output;
 use crate::watch::Watch;
 use anyhow::{Result, bail};
 use rffblr::baselines::{Layer, SbElm};
-use rffblr::evaluate::{Split, Summary, evaluate};
+use rffblr::evaluate::{Split, Summary};
 use rffblr::method::{Method, RffBlr};
 use rffblr::select::{Journal, Plan};
 use rffblr::{FeatureCount, Settings};
@@ -212,9 +212,7 @@ fn run_fit(
     let paper = RffBlr { name: machine.name(), describe: "", settings };
     let elm = SbElm { layer: Layer::Given { per_row, exponent } };
     let method: &dyn Method = if machine == Machine::SbElm { &elm } else { &paper };
-    let start = thread_seconds();
-    let result = evaluate(method, split, plan)?;
-    let cpu_seconds = thread_seconds().zip(start).map(|(end, start)| end - start);
+    let (result, cpu_seconds) = evaluate_timed(method, split, plan)?;
     Ok(Record::new(key(machine, source, fold, per_row), source.setting(plan.grid), result, cpu_seconds, 0))
 }
 
@@ -259,13 +257,17 @@ pub fn write(records: &[Record], folder: &Path) -> Result<()> {
     let datasets = summary::datasets(records);
     let panels: Vec<Panel> = datasets.iter().map(|dataset| panel(records, dataset)).collect();
     let picture = plot::draw(&panels, 2, (560.0, 380.0))?;
-    let save = |name: &str, bytes: &[u8]| output::save(&folder.join(name), true, |file| Ok(file.write_all(bytes)?));
     let document = document(records, &datasets, &picture);
-    save("figure2.svg", picture.svg.as_bytes())?;
-    save("figure2.png", &picture.png)?;
-    save("figure2.csv", csv(records, &datasets).as_bytes())?;
-    save("summary.html", document.html().as_bytes())?;
-    save("summary.md", document.markdown().as_bytes())
+    output::save_all(
+        folder,
+        &[
+            ("figure2.svg", picture.svg.as_bytes()),
+            ("figure2.png", &picture.png),
+            ("figure2.csv", csv(records, &datasets).as_bytes()),
+            ("summary.html", document.html().as_bytes()),
+            ("summary.md", document.markdown().as_bytes()),
+        ],
+    )
 }
 
 fn csv(records: &[Record], datasets: &[String]) -> String {

@@ -244,12 +244,16 @@ pub fn write(records: &[Record], folder: &Path) -> Result<()> {
     }
     let picture = plot::draw(&panels(records), 2, (560.0, 400.0))?;
     let document = document(records, &picture);
-    let save = |name: &str, bytes: &[u8]| output::save(&folder.join(name), true, |file| Ok(file.write_all(bytes)?));
-    save("figure3.svg", picture.svg.as_bytes())?;
-    save("figure3.png", &picture.png)?;
-    save("figure3.csv", csv(records).as_bytes())?;
-    save("summary.html", document.html().as_bytes())?;
-    save("summary.md", document.markdown().as_bytes())
+    output::save_all(
+        folder,
+        &[
+            ("figure3.svg", picture.svg.as_bytes()),
+            ("figure3.png", &picture.png),
+            ("figure3.csv", csv(records).as_bytes()),
+            ("summary.html", document.html().as_bytes()),
+            ("summary.md", document.markdown().as_bytes()),
+        ],
+    )
 }
 
 fn csv(records: &[Record]) -> String {

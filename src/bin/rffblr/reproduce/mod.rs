@@ -12,8 +12,8 @@ mod store;
 mod summary;
 mod table2;
 
+use crate::evaluate::selection::grids;
 use anyhow::{Result, bail};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rffblr::select::{Grid, Journal};
 use std::path::{Path, PathBuf};
 use store::Store;
@@ -104,12 +104,4 @@ fn summarise(folder: &Path) -> Result<()> {
         figure3::EXPERIMENT => figure3::write(&Store::open(folder, figure3::EXPERIMENT)?.records(), folder),
         other => bail!("{} holds results of {other}, which this version does not know", folder.display()),
     }
-}
-
-/// Parses `--grid`.
-fn grids() -> impl TypedValueParser<Value = Grid> {
-    PossibleValuesParser::new(["full", "coarse"]).map(|choice| match choice.as_str() {
-        "coarse" => Grid::Coarse,
-        _ => Grid::Full,
-    })
 }

@@ -1,8 +1,10 @@
 //! One fold of one method on one data set, as it is kept for good.
 
 use anyhow::{Result, bail};
-use rffblr::evaluate::FoldResult;
+use rffblr::evaluate::{FoldResult, Split, evaluate};
+use rffblr::method::Method;
 use rffblr::metrics::Scores;
+use rffblr::select::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -121,6 +123,13 @@ impl Record {
         let wall = self.fit_seconds + self.predict_seconds;
         (self.inner_folds_remembered == 0).then(|| self.cpu_seconds.unwrap_or(wall))
     }
+}
+
+/// Evaluates a method on a fold; also gives the seconds the processor spent on it.
+pub fn evaluate_timed(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<(FoldResult, Option<f64>)> {
+    let start = thread_seconds();
+    let result = evaluate(method, split, plan)?;
+    Ok((result, thread_seconds().zip(start).map(|(end, start)| end - start)))
 }
 
 /// Processor, its threads and the system.

@@ -54,8 +54,7 @@ impl<R: Serialize + DeserializeOwned + Clone> Store<R> {
         }
         file.seek(SeekFrom::End(0)).with_context(cannot)?;
         if whole == 0 {
-            let header = Header { results: experiment.to_owned(), format: FORMAT };
-            file.write_all(line(&header)?.as_bytes()).with_context(cannot)?;
+            file.write_all(line(&header(experiment))?.as_bytes()).with_context(cannot)?;
         } else if bytes[whole - 1] != b'\n' {
             file.write_all(b"\n").with_context(cannot)?;
         }

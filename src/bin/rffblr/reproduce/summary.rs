@@ -178,12 +178,16 @@ pub fn write(records: &[Record], folder: &Path) -> Result<()> {
     let comparison = Comparison::new(records);
     let picture = comparison.picture()?;
     let document = comparison.document(&picture);
-    let save = |name: &str, bytes: &[u8]| output::save(&folder.join(name), true, |file| Ok(file.write_all(bytes)?));
-    save("table2.svg", picture.svg.as_bytes())?;
-    save("table2.png", &picture.png)?;
-    save("summary.csv", comparison.csv().as_bytes())?;
-    save("summary.html", document.html().as_bytes())?;
-    save("summary.md", document.markdown().as_bytes())
+    output::save_all(
+        folder,
+        &[
+            ("table2.svg", picture.svg.as_bytes()),
+            ("table2.png", &picture.png),
+            ("summary.csv", comparison.csv().as_bytes()),
+            ("summary.html", document.html().as_bytes()),
+            ("summary.md", document.markdown().as_bytes()),
+        ],
+    )
 }
 
 impl Comparison {

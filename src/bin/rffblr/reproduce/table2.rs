@@ -1,6 +1,6 @@
 //! `rffblr reproduce table2`: every method on every data set, fold by fold.
 
-use super::record::{Key, Record, thread_seconds};
+use super::record::{Key, Record, evaluate_timed};
 use super::source::Source;
 use super::store::Store;
 use super::{RunArguments, report_failures};
@@ -8,7 +8,7 @@ use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::watch::Watch;
 use anyhow::Result;
-use rffblr::evaluate::{Summary, evaluate};
+use rffblr::evaluate::Summary;
 use rffblr::method::Method;
 use rffblr::select::{Grid, Journal, Plan, Progress};
 use std::sync::{Mutex, PoisonError};
@@ -149,9 +149,7 @@ fn run_job(series: &Series<'_>, job: &Job, grid: Grid, journal: &Journal, watch:
     let inner = source.inner_folds(job.fold, &rows);
     let plan =
         Plan { seed: job.seed, grid, inner: inner.as_deref(), journal: Some(journal), progress: Some(&progress) };
-    let start = thread_seconds();
-    let result = evaluate(*method, &split, &plan)?;
-    let cpu_seconds = thread_seconds().zip(start).map(|(end, start)| end - start);
+    let (result, cpu_seconds) = evaluate_timed(*method, &split, &plan)?;
     let (selecting, remembered) = *inner_seconds.lock().unwrap_or_else(PoisonError::into_inner);
     watch.fit(job.series, (result.fit_seconds + result.predict_seconds - selecting).max(0.0));
     Ok(Record::new(key(*method, source, job.fold, job.seed), source.setting(grid), result, cpu_seconds, remembered))
