@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use rffblr::data::{Encoder, Encoding};
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::table::{Column, Table, Values};
+use std::sync::Arc;
 
 /// The cells of one column of a data frame.
 #[derive(FromPyObject)]
@@ -41,6 +42,34 @@ impl Encoded<'_> {
     }
 }
 
+/// The numbers of a C-contiguous array of the caller, read where they lie for as long as this is kept.
+pub struct LentArray {
+    array: Py<PyArray2<f64>>,
+    first: *const f64,
+    count: usize,
+}
+
+// SAFETY: the numbers are only read, and belong to an array that is kept. As with every function of NumPy that releases
+// Python's lock, a caller who writes into the array meanwhile gets what it asked for.
+unsafe impl Send for LentArray {}
+unsafe impl Sync for LentArray {}
+
+impl AsRef<[f64]> for LentArray {
+    fn as_ref(&self) -> &[f64] {
+        // SAFETY: `first` and `count` are those of a C-contiguous array that `array` keeps alive. NumPy does not resize
+        // an array that someone else refers to.
+        unsafe { std::slice::from_raw_parts(self.first, self.count) }
+    }
+}
+
+impl LentArray {
+    /// Whether the array still has its numbers in the same place: false if it was resized by force.
+    pub fn is_in_place(&self, py: Python<'_>) -> bool {
+        let array = self.array.bind(py).readonly();
+        array.as_slice().is_ok_and(|numbers| numbers.as_ptr() == self.first && numbers.len() == self.count)
+    }
+}
+
 /// The numbers of an array where they lie, if they lie without gaps.
 fn view<'a>(array: &'a PyReadonlyArray2<'_, f64>) -> Option<MatRef<'a, f64>> {
     let (rows, columns) = (array.shape()[0], array.shape()[1]);
@@ -58,6 +87,15 @@ pub fn matrix(array: &PyReadonlyArray2<'_, f64>) -> Mat<f64> {
 }
 
 impl Inputs<'_> {
+    /// The array itself, if it is C-contiguous and without missing cells: with its shape, not copied.
+    pub fn lent(&self) -> Option<(Arc<LentArray>, MatRef<'_, f64>)> {
+        let Inputs::Array(array) = self else { return None };
+        let numbers = array.as_slice().ok().filter(|_| array.is_c_contiguous())?;
+        let whole = !numbers.is_empty() && !numbers.iter().any(|x| x.is_nan());
+        let lent = || LentArray { array: (**array).clone().unbind(), first: numbers.as_ptr(), count: numbers.len() };
+        whole.then(lent).map(Arc::new).zip(view(array))
+    }
+
     /// The columns, those of an array by the names given.
     pub fn columns(&self, names: &[&str]) -> PyResult<Vec<Column>> {
         match self {
@@ -93,7 +131,7 @@ impl Inputs<'_> {
 }
 
 /// Whether every column is a number that the model sees as it is.
-fn is_plain(encoder: &Encoder, names: &[&str]) -> bool {
+pub fn is_plain(encoder: &Encoder, names: &[&str]) -> bool {
     let as_is = |encoding: &Encoding| matches!(encoding, Encoding::Numeric { indicator: false, .. });
     encoder.raw_inputs().len() == names.len() && encoder.raw_inputs().iter().all(|input| as_is(&input.encoding))
 }

@@ -7,15 +7,17 @@ use crate::training::{Given, Training};
 use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use rffblr::data::Encoder;
 use rffblr::method::{Predictor, by_name, registry};
 use rffblr::select::{Grid, Plan, Progress};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// What a method has learned.
 #[pyclass(frozen, module = "rffblr._rffblr")]
 pub struct Baseline {
     predictor: Box<dyn Predictor>,
-    training: Arc<Training>,
+    encoder: Encoder,
+    notes: Vec<String>,
 }
 
 /// Name and description of every method.
@@ -41,7 +43,7 @@ pub fn fit_baseline(
         "coarse" => Grid::Coarse,
         other => return Err(PyValueError::new_err(format!("grid=\"{other}\": write full or coarse"))),
     };
-    let training = Arc::new(given.encode()?);
+    let Training { encoder, data, notes, .. } = given.encode()?;
     let hear = listener.map(|listener| {
         move |fold: Progress| -> PyResult<bool> {
             listener.call1((fold.done, fold.total))?;
@@ -50,15 +52,14 @@ pub fn fit_baseline(
         }
     });
     let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Progress) -> PyResult<bool>);
-    let learned = training.clone();
     let predictor = patiently(py, threads, hear, move |progress| {
         let progress = Mutex::new(progress);
         let tell = |fold: Progress| {
             progress.lock().unwrap_or_else(PoisonError::into_inner).tell(|| fold);
         };
-        method.fit(&learned.data, &Plan { grid, progress: Some(&tell), ..Plan::seeded(seed) })
+        method.fit(&data, &Plan { grid, progress: Some(&tell), ..Plan::seeded(seed) })
     })?;
-    Ok(Baseline { predictor: predictor.map_err(Failure::from)?, training })
+    Ok(Baseline { predictor: predictor.map_err(Failure::from)?, encoder, notes })
 }
 
 #[pymethods]
@@ -72,7 +73,7 @@ impl Baseline {
         uncertain: bool,
         count: usize,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>, Vec<String>)> {
-        let (encoded, notes) = inputs.encode(&self.training.encoder)?;
+        let (encoded, notes) = inputs.encode(&self.encoder)?;
         let pool = threads(count)?;
         let found = released(py, &pool, || self.predictor.predict(encoded.as_ref()))?.map_err(Failure::from)?;
         let std = found.std.filter(|_| uncertain).map(|std| array(py, &std)).transpose()?;
@@ -94,6 +95,6 @@ impl Baseline {
     /// What the fit noticed in the data.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.training.notes.clone()
+        self.notes.clone()
     }
 }

@@ -20,7 +20,7 @@ pub fn explain<'py>(
     uncertain: bool,
     count: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let training = model.training("an explanation")?;
+    let training = model.training(py, "an explanation")?;
     let (encoded, notes) = inputs.as_ref().map(|inputs| inputs.encode(&model.encoder)).transpose()?.unzip();
     let rows = encoded.as_ref().map_or(training.data.inputs(), |rows| rows.as_ref());
     let found = released(py, &threads(count)?, || {
@@ -65,7 +65,7 @@ pub fn dependence<'py>(
     most: usize,
     count: usize,
 ) -> PyResult<Dependence<'py>> {
-    let training = model.training("partial dependence")?;
+    let training = model.training(py, "partial dependence")?;
     let found = released(py, &threads(count)?, || {
         let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights())?;
         let points = |input: usize| explainer.points(input, most);
@@ -91,8 +91,8 @@ pub fn dependence<'py>(
 
 /// Names of the inputs that explanations speak of.
 #[pyfunction]
-pub fn explained_inputs(model: &Model) -> PyResult<Vec<String>> {
-    let training = model.training("an explanation")?;
+pub fn explained_inputs(py: Python<'_>, model: &Model) -> PyResult<Vec<String>> {
+    let training = model.training(py, "an explanation")?;
     let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights());
     let explainer = explainer.map_err(Failure::from)?;
     Ok(explainer.inputs().iter().map(|input| input.name.clone()).collect())
@@ -107,7 +107,7 @@ pub fn report(
     row_data: bool,
     count: usize,
 ) -> PyResult<(String, String)> {
-    let training = model.training.as_deref();
+    let training = model.training.is_some().then(|| model.training(py, "a report")).transpose()?;
     let row_numbers = training.map(|training| training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default();
     let origin = vec![
         ("program".into(), format!("rffblr {} for Python", env!("CARGO_PKG_VERSION"))),

@@ -103,12 +103,19 @@ impl Model {
     }
 
     /// The data it was fitted to, or an error that says what needs them.
-    pub fn training(&self, what: &str) -> PyResult<&Training> {
-        self.training.as_deref().ok_or_else(|| {
-            let problem =
-                format!("{what} needs the training data, which a model file does not hold; fit the model again");
-            PyValueError::new_err(problem)
-        })
+    pub fn training(&self, py: Python<'_>, what: &str) -> PyResult<&Training> {
+        let problem = match self.training.as_deref() {
+            Some(training) if self.is_unchanged(py, training) => return Ok(training),
+            Some(_) => "the array given to fit has been changed since; fit the model again, or fit it to a copy",
+            None => "a model file does not hold them; fit the model again",
+        };
+        Err(PyValueError::new_err(format!("{what} needs the training data: {problem}")))
+    }
+
+    /// Whether the data are still those of the fit: an array of the caller may have been written to.
+    fn is_unchanged(&self, py: Python<'_>, training: &Training) -> bool {
+        let Some(lent) = &training.lent else { return true };
+        lent.is_in_place(py) && py.detach(|| training.data.fingerprint()) == self.model.fingerprint()
     }
 }
 
@@ -173,7 +180,7 @@ impl Model {
 
     /// Mean and standard deviation for every training row as if it had been left out.
     fn leave_one_out<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
-        let training = self.training("leave-one-out")?;
+        let training = self.training(py, "leave-one-out")?;
         let pool = threads(count)?;
         let found = released(py, &pool, || {
             Ok((self.model.leave_one_out(&training.data)?, self.model.predict(training.unused.as_ref())?))
@@ -185,7 +192,7 @@ impl Model {
 
     /// Coefficients of the kernel machine that is, or is closest to, the model; and how close.
     fn kernel_view<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, f64, f64, f64)> {
-        let training = self.training("the kernel view")?;
+        let training = self.training(py, "the kernel view")?;
         let pool = threads(count)?;
         let view = released(py, &pool, || self.model.kernel_view(training.data.inputs()))?.map_err(Failure::from)?;
         let none = Mat::zeros(training.unused.nrows(), view.coefficients.ncols());
@@ -196,7 +203,7 @@ impl Model {
     /// Relevance of each input column (rows) for each target: the share of the variance of the prediction that is lost
     /// or gained when the column alone is exchanged between training rows; and the part of it that needs no other input.
     fn relevance<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
-        let training = self.training("relevance")?;
+        let training = self.training(py, "relevance")?;
         let pool = threads(count)?;
         let found = released(py, &pool, || {
             let explainer = Explainer::new(&self.model, training.data.inputs(), training.data.weights())?;
@@ -288,7 +295,7 @@ impl Model {
                 data = data.with_weights(weights).map_err(Failure::from)?;
             }
             let encoder = out.encoder.clone();
-            out.training = Some(Arc::new(Training { encoder, data, rows, unused, notes: Vec::new() }));
+            out.training = Some(Arc::new(Training { encoder, data, lent: None, rows, unused, notes: Vec::new() }));
         }
         Ok(out)
     }
@@ -303,7 +310,9 @@ impl Model {
             let weights = data.weights().map(<[f64]>::to_vec);
             Ok((inputs, targets, weights, training.rows.clone(), array(py, &training.unused)?))
         };
-        let training = this.training.as_ref().map(stored).transpose()?;
+        // Data that are not what they were would be of no use to the model that is made again.
+        let training = this.training.as_ref().filter(|training| this.is_unchanged(py, training));
+        let training = training.map(stored).transpose()?;
         Ok((slf.get_type().getattr("restore")?, (this.to_json()?, training)))
     }
 

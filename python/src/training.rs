@@ -1,6 +1,6 @@
 //! From Python's inputs and targets to a dataset, as the command line would make it from a file of the same content.
 
-use crate::arrays::{Inputs, matrix};
+use crate::arrays::{Inputs, LentArray, is_plain, matrix};
 use crate::errors::Failure;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -8,11 +8,15 @@ use pyo3::prelude::*;
 use rffblr::data::{Dataset, Encoder, MissingInputs, Roles};
 use rffblr::linalg::Mat;
 use rffblr::table::{Column, Table, Values};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// What a fit learns from.
 pub struct Training {
     pub encoder: Encoder,
     pub data: Dataset,
+    /// The caller's array, if the data are read from it.
+    pub lent: Option<Arc<LentArray>>,
     /// The rows of the caller that are in `data`: those with at least one observed target.
     pub rows: Vec<usize>,
     /// Encoded inputs of the other rows.
@@ -34,35 +38,72 @@ pub struct Given<'py> {
 
 impl Given<'_> {
     pub fn encode(&self) -> Result<Training, Failure> {
-        let names: Vec<&str> = self.input_names.iter().map(String::as_str).collect();
-        let mut columns = self.inputs.columns(&names)?;
-        let targets = matrix(&self.targets);
-        for (c, name) in self.target_names.iter().enumerate().take(targets.ncols()) {
-            let values = Values::Numeric(targets.col_as_slice(c).to_vec());
-            columns.push(Column { name: name.clone(), values });
-        }
-        let table = Table::new(columns)?;
-        let roles = Roles { targets: self.target_names.clone(), ..Roles::default() };
         let missing = match self.missing.as_str() {
             "impute" => MissingInputs::Impute,
             "error" => MissingInputs::Error,
             other => return Err(PyValueError::new_err(format!("missing=\"{other}\": write impute or error")).into()),
         };
-        let (rows, mut notes) = roles.observed_rows(&table)?;
-        let (encoder, more) = Encoder::learn(&table, &rows, &roles, missing)?;
-        notes.extend(more);
-        let (mut data, _) = encoder.dataset(&table, &rows)?;
-        if let Some(weights) = &self.weights {
-            let weights = weights.as_array();
-            if weights.len() != table.rows() {
-                let problem = format!("{} row weights for {} rows", weights.len(), table.rows());
-                return Err(PyValueError::new_err(problem).into());
-            }
-            data = data.with_weights(rows.iter().map(|&row| weights[row]).collect())?;
+        let targets = matrix(&self.targets);
+        let named = self.target_names.iter().enumerate().take(targets.ncols());
+        let targets = named
+            .map(|(c, name)| Column { name: name.clone(), values: Values::Numeric(targets.col_as_slice(c).to_vec()) })
+            .collect();
+        let roles = Roles { targets: self.target_names.clone(), ..Roles::default() };
+        match self.as_it_is(&targets, &roles, missing)? {
+            Some(training) => Ok(training),
+            None => self.encoded(targets, &roles, missing),
         }
+    }
+
+    /// Reads the inputs where they lie, if every row and every number is used and there is nothing to encode.
+    fn as_it_is(
+        &self,
+        targets: &Vec<Column>,
+        roles: &Roles,
+        missing: MissingInputs,
+    ) -> Result<Option<Training>, Failure> {
+        let Some((lent, inputs)) = self.inputs.lent() else { return Ok(None) };
+        let mut names = HashSet::new();
+        let distinct = self.input_names.iter().chain(&self.target_names).all(|name| names.insert(name));
+        let table = Table::new(targets.clone())?;
+        if !distinct || table.rows() != inputs.nrows() || self.input_names.len() != inputs.ncols() {
+            return Ok(None);
+        }
+        let (rows, mut notes) = roles.observed_rows(&table)?;
+        let (encoder, more) = Encoder::learn_numbers(inputs, &self.input_names, roles, missing)?;
+        notes.extend(more);
+        if rows.len() < inputs.nrows() || !is_plain(&encoder, &encoder.input_columns()) {
+            return Ok(None);
+        }
+        let columns = (self.input_names.clone(), self.target_names.clone());
+        let data = Dataset::lent(lent.clone(), matrix(&self.targets), columns.0, columns.1)?;
+        let (data, unused) = (self.weighted(data, &rows)?, Mat::zeros(0, inputs.ncols()));
+        Ok(Some(Training { encoder, data, lent: Some(lent), rows, unused, notes }))
+    }
+
+    /// Makes numbers of the inputs as the command line does of a file.
+    fn encoded(&self, targets: Vec<Column>, roles: &Roles, missing: MissingInputs) -> Result<Training, Failure> {
+        let names: Vec<&str> = self.input_names.iter().map(String::as_str).collect();
+        let mut columns = self.inputs.columns(&names)?;
+        columns.extend(targets);
+        let table = Table::new(columns)?;
+        let (rows, mut notes) = roles.observed_rows(&table)?;
+        let (encoder, more) = Encoder::learn(&table, &rows, roles, missing)?;
+        notes.extend(more);
+        let data = self.weighted(encoder.dataset(&table, &rows)?.0, &rows)?;
         let others: Vec<usize> = (0..table.rows()).filter(|row| rows.binary_search(row).is_err()).collect();
         let (unused, _) = encoder.test_rows(&table, &others)?;
-        Ok(Training { encoder, data, rows, unused, notes })
+        Ok(Training { encoder, data, lent: None, rows, unused, notes })
+    }
+
+    /// The data with the weights of their rows, if there are any.
+    fn weighted(&self, data: Dataset, rows: &[usize]) -> Result<Dataset, Failure> {
+        let Some(weights) = &self.weights else { return Ok(data) };
+        let (weights, expected) = (weights.as_array(), self.targets.as_array().nrows());
+        if weights.len() != expected {
+            return Err(PyValueError::new_err(format!("{} row weights for {expected} rows", weights.len())).into());
+        }
+        Ok(data.with_weights(rows.iter().map(|&row| weights[row]).collect())?)
     }
 }
 

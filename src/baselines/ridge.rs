@@ -309,7 +309,8 @@ mod tests {
                         }
                         let mut others = group.root.clone();
                         others[at] = 0.0;
-                        let (mut x, mut y) = (select_rows(problem.inputs.as_ref(), &all), Mat::zeros(all.len(), 1));
+                        let (mut x, mut y) =
+                            (select_rows(problem.inputs.as_ref().as_ref(), &all), Mat::zeros(all.len(), 1));
                         for i in 0..all.len() {
                             // Weighted targets carry the root of the weight already.
                             y[(i, 0)] = if i == at { 0.0 } else { group.targets[(i, c)] };

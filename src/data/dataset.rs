@@ -3,16 +3,44 @@
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, select_rows};
 use sha2::{Digest, Sha256};
+use std::fmt;
+use std::sync::Arc;
+
+/// Numbers that somebody else keeps, row after row, for as long as they are held: they are read where they lie.
+pub type Lent = Arc<dyn AsRef<[f64]> + Send + Sync>;
 
 /// A table ready for learning: rows are samples. Inputs are finite; a target cell may be NaN, which means "not
 /// observed" and carries no information.
 #[derive(Clone, Debug)]
 pub struct Dataset {
-    inputs: Mat<f64>,
+    inputs: Inputs,
     targets: Mat<f64>,
     weights: Option<Vec<f64>>,
     input_names: Vec<String>,
     target_names: Vec<String>,
+}
+
+#[derive(Clone)]
+enum Inputs {
+    Own(Mat<f64>),
+    Lent { numbers: Lent, rows: usize, columns: usize },
+}
+
+impl Inputs {
+    fn view(&self) -> MatRef<'_, f64> {
+        match self {
+            Inputs::Own(matrix) => matrix.as_ref(),
+            Inputs::Lent { numbers, rows, columns } => {
+                MatRef::from_row_major_slice((**numbers).as_ref(), *rows, *columns)
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Inputs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.view().fmt(f)
+    }
 }
 
 impl Dataset {
@@ -31,6 +59,19 @@ impl Dataset {
         input_names: Vec<String>,
         target_names: Vec<String>,
     ) -> Result<Self> {
+        Dataset::checked(Inputs::Own(inputs), targets, input_names, target_names)
+    }
+
+    /// The same with inputs that are not copied: as many rows as there are targets, one after the other. Whoever lends
+    /// them does not change them.
+    pub fn lent(numbers: Lent, targets: Mat<f64>, input_names: Vec<String>, target_names: Vec<String>) -> Result<Self> {
+        let (rows, columns) = (targets.nrows(), input_names.len());
+        expect_count("the inputs", "numbers", (*numbers).as_ref().len(), rows * columns)?;
+        Dataset::checked(Inputs::Lent { numbers, rows, columns }, targets, input_names, target_names)
+    }
+
+    fn checked(held: Inputs, targets: Mat<f64>, input_names: Vec<String>, target_names: Vec<String>) -> Result<Self> {
+        let inputs = held.view();
         expect_count("the targets", "rows", targets.nrows(), inputs.nrows())?;
         expect_count("the list of input names", "entries", input_names.len(), inputs.ncols())?;
         expect_count("the list of target names", "entries", target_names.len(), targets.ncols())?;
@@ -43,7 +84,7 @@ impl Dataset {
                 return Err(Error::Empty(what));
             }
         }
-        check_inputs(inputs.as_ref(), &input_names)?;
+        check_inputs(inputs, &input_names)?;
         for (column, name) in target_names.iter().enumerate() {
             let values = targets.col_as_slice(column);
             if let Some(row) = values.iter().position(|v| v.is_infinite()) {
@@ -59,12 +100,12 @@ impl Dataset {
                 return Err(Error::TargetUnobserved(name.clone()));
             }
         }
-        Ok(Dataset { inputs, targets, weights: None, input_names, target_names })
+        Ok(Dataset { inputs: held, targets, weights: None, input_names, target_names })
     }
 
     /// Gives each row a weight; an integer weight w means exactly what repeating the row w times means.
     pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
-        expect_count("the row weights", "entries", weights.len(), self.inputs.nrows())?;
+        expect_count("the row weights", "entries", weights.len(), self.rows())?;
         if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
             return Err(Error::Weights(format!(
                 "row {} has weight {}; weights are finite and not negative",
@@ -88,7 +129,7 @@ impl Dataset {
 
     /// N×D inputs.
     pub fn inputs(&self) -> MatRef<'_, f64> {
-        self.inputs.as_ref()
+        self.inputs.view()
     }
 
     /// N×C targets, NaN where not observed.
@@ -108,7 +149,7 @@ impl Dataset {
 
     /// Number of rows N.
     pub fn rows(&self) -> usize {
-        self.inputs.nrows()
+        self.targets.nrows()
     }
 
     /// Names of the D inputs.
@@ -149,9 +190,9 @@ impl Dataset {
             }
         }
         hash.update((self.rows() as u64).to_le_bytes());
-        for table in [&self.inputs, &self.targets] {
+        for table in [self.inputs(), self.targets()] {
             for column in 0..table.ncols() {
-                for value in table.col_as_slice(column) {
+                for value in table.col(column).iter() {
                     // One bit pattern for every NaN and for both zeros.
                     let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
                     hash.update(canonical.to_bits().to_le_bytes());

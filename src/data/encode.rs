@@ -17,11 +17,12 @@ mod notes;
 use super::Dataset;
 use super::encode_error::{EncodeError, plural};
 use super::roles::{Roles, numbers};
-use crate::linalg::Mat;
-use crate::table::{ReadOptions, Table, excerpt, nearest, number_text};
+use crate::linalg::{Mat, MatRef};
+use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
 use columns::{is_missing, learn_column, one_hot};
 use notes::{gaps_note, note_on, shortened, unseen_note};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// A text column with more levels than this is no category.
@@ -109,17 +110,42 @@ impl Encoder {
         missing: MissingInputs,
     ) -> Result<(Encoder, Vec<String>), EncodeError> {
         check_rows(table, rows)?;
-        let order = roles.inputs(table).map(|column| column.name.clone()).collect();
-        let mut encoder = Encoder { roles: roles.clone(), missing, inputs: Vec::new(), constant: Vec::new(), order };
+        Encoder::learn_columns(roles.inputs(table).map(Cow::Borrowed), rows, roles, missing)
+    }
+
+    /// The same from all rows of a table of numbers, NaN where missing, of which one column at a time is copied.
+    pub fn learn_numbers(
+        inputs: MatRef<'_, f64>,
+        names: &[String],
+        roles: &Roles,
+        missing: MissingInputs,
+    ) -> Result<(Encoder, Vec<String>), EncodeError> {
+        let rows: Vec<usize> = (0..inputs.nrows()).collect();
+        let column = |(d, name): (usize, &String)| {
+            Cow::Owned(Column { name: name.clone(), values: Values::Numeric(inputs.col(d).iter().copied().collect()) })
+        };
+        Encoder::learn_columns(names.iter().enumerate().map(column), &rows, roles, missing)
+    }
+
+    fn learn_columns<'a>(
+        columns: impl Iterator<Item = Cow<'a, Column>>,
+        rows: &[usize],
+        roles: &Roles,
+        missing: MissingInputs,
+    ) -> Result<(Encoder, Vec<String>), EncodeError> {
+        let (inputs, constant, order) = (Vec::new(), Vec::new(), Vec::new());
+        let mut encoder = Encoder { roles: roles.clone(), missing, inputs, constant, order };
         let mut notes = Vec::new();
-        for column in roles.inputs(table) {
+        for column in columns {
+            let column = column.as_ref();
+            encoder.order.push(column.name.clone());
             let name = excerpt(&column.name);
             if missing == MissingInputs::Error
                 && let Some(&row) = rows.iter().find(|&&row| is_missing(column, row))
             {
                 return Err(EncodeError::MissingInput { column: column.name.clone(), row: row + 1 });
             }
-            if (0..table.rows()).all(|row| is_missing(column, row)) {
+            if (0..column.values.len()).all(|row| is_missing(column, row)) {
                 return Err(EncodeError::EmptyColumn { column: column.name.clone() });
             }
             let Some(encoding) = learn_column(column, rows)? else {

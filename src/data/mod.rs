@@ -11,7 +11,7 @@ mod roles;
 mod standardise;
 
 pub use cohort::{Cohort, cohort};
-pub use dataset::Dataset;
+pub use dataset::{Dataset, Lent};
 pub(crate) use dataset::{check_inputs, expect_count};
 pub use encode::{Encoder, Encoding, MOST_LEVELS, MissingInputs, RawInput};
 pub use encode_error::EncodeError;

@@ -199,7 +199,7 @@ fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: 
 
 /// κ from each training row to the set rows, averaged over the background.
 fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Mat<f64> {
-    let (kernel, centres) = (&machine.kernel, &machine.inputs);
+    let (kernel, centres) = (&machine.kernel, machine.inputs.as_ref());
     let rest = kernel.without(set.columns).distances(&background.standardised, centres.as_ref(), Threads::current());
     let linear: Vec<f64> = (0..centres.ncols())
         .filter(|d| !set.columns.contains(d))

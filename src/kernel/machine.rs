@@ -8,6 +8,7 @@ use crate::vb::{Group, Problem};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A task's ln σ² is the shared one plus a multiple of this …
 const STEP: f64 = 0.5;
@@ -33,7 +34,7 @@ struct Share {
 pub(crate) struct KernelMachine {
     pub(crate) kernel: Kernel,
     /// N×D standardised training inputs.
-    pub(crate) inputs: Mat<f64>,
+    pub(crate) inputs: Arc<Mat<f64>>,
     /// Root of the weight of each row.
     pub(crate) root: Vec<f64>,
     /// The rows in which each task was observed; `None` means all.
@@ -84,7 +85,7 @@ impl KernelMachine {
     /// The machine a file describes: everything but the factors, which are computed again.
     pub(crate) fn restore(
         kernel: Kernel,
-        inputs: Mat<f64>,
+        inputs: Arc<Mat<f64>>,
         root: Vec<f64>,
         observed: Vec<Option<Vec<usize>>>,
         (noise, amplitude): (Vec<f64>, Vec<f64>),

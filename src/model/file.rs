@@ -315,7 +315,7 @@ impl From<&KernelMachine> for StoredMachine {
     fn from(machine: &KernelMachine) -> Self {
         StoredMachine {
             kernel: machine.kernel.clone(),
-            rows: (&machine.inputs).into(),
+            rows: machine.inputs.as_ref().into(),
             root_weights: machine.root.clone(),
             observed: machine.observed.clone(),
             noise: machine.noise.clone(),

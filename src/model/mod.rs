@@ -216,7 +216,7 @@ fn part_of_rows(problem: &Problem, count: usize, seed: u64) -> Option<Problem> {
             }
         }
     }
-    Some(Problem::new(select_rows(problem.inputs.as_ref(), &chosen), targets, Some(&weights)))
+    Some(Problem::new(select_rows(problem.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights)))
 }
 
 /// Raw targets are squared and summed as they are: refuse what would overflow.

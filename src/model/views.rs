@@ -123,7 +123,7 @@ impl Model {
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         let mut view = match &self.function {
             Function::Waves(waves) => waves.kernel_view(&standardised, Threads::current())?,
-            Function::Kernel(machine) if machine.inputs == standardised => KernelView {
+            Function::Kernel(machine) if *machine.inputs == standardised => KernelView {
                 coefficients: machine.coefficients.clone(),
                 kernel_rms_error: 0.0,
                 kernel_max_error: 0.0,

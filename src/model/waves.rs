@@ -50,7 +50,7 @@ pub(super) fn fit(problem: &Problem, settings: &Settings, weight: f64, observer:
 impl Waves {
     /// The joint posterior where inference ended.
     pub(super) fn found(problem: &Problem, found: Inference, drawn: usize) -> Result<Found> {
-        let mut design = found.basis.features_and_one(problem.inputs.as_ref(), &found.scales);
+        let mut design = found.basis.features_and_one(problem.inputs.as_ref().as_ref(), &found.scales);
         scale_rows(&mut design, &problem.root);
         let tau = found.noise.iter().map(|t| t.mean()).collect();
         let posterior = Posterior::new(problem, design, &found.alpha, tau, Threads::current())?;
@@ -88,7 +88,7 @@ impl Waves {
                     if k < weights.nrows() { weights[(k, c)] } else { bias[c] }
                 },
             );
-        let design = basis.features_and_one(problem.inputs.as_ref(), &scales);
+        let design = basis.features_and_one(problem.inputs.as_ref().as_ref(), &scales);
         let (residual, _) = machine.leave_one_out();
         let square = |c: usize| mean_square(problem, &machine, &residual, c) + sinusoids.misfit[c];
         // What was read off at many rows is known no better than the training rows know it: together they weigh as much.
@@ -98,7 +98,7 @@ impl Waves {
         let posterior = |tau: Vec<f64>| {
             let typical = tau.iter().sum::<f64>() / tasks as f64;
             let alpha: Vec<f64> = sinusoids.ratio.iter().map(|ratio| ratio * typical).collect();
-            let mut design = basis.features_and_one(around.inputs.as_ref(), &scales);
+            let mut design = basis.features_and_one(around.inputs.as_ref().as_ref(), &scales);
             scale_rows(&mut design, &around.root);
             Posterior::new(&around, design, &alpha, tau, threads)
         };
@@ -119,7 +119,7 @@ impl Waves {
 
     /// Leave-one-out of sinusoids that reproduce a kernel machine: that machine's residuals, their own uncertainty.
     pub(super) fn leave_one_out_of(&self, machine: &KernelMachine, threads: Threads) -> (Mat<f64>, Mat<f64>) {
-        let design = self.basis.features_and_one(machine.inputs.as_ref(), &self.scales);
+        let design = self.basis.features_and_one(machine.inputs.as_ref().as_ref(), &self.scales);
         (machine.leave_one_out().0, self.posterior.variance(&design, threads))
     }
 

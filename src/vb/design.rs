@@ -54,7 +54,7 @@ impl Design {
     pub(crate) fn new(problem: &Problem, basis: Basis, scales: Scales, threads: Threads) -> Self {
         let rows = problem.inputs.nrows();
         let mut projection = Mat::zeros(rows, basis.cosines());
-        basis.project(&mut projection, problem.inputs.as_ref(), &scales.relevance, threads);
+        basis.project(&mut projection, problem.inputs.as_ref().as_ref(), &scales.relevance, threads);
         let features = Mat::zeros(rows, basis.columns());
         let drawn = basis.columns();
         let mut design = Design { basis, scales, projection, features, drawn, threads };
@@ -70,7 +70,7 @@ impl Design {
     /// Takes new scales and recomputes the features.
     pub(crate) fn rescale(&mut self, problem: &Problem, scales: Scales) {
         if scales.relevance != self.scales.relevance {
-            let inputs = problem.inputs.as_ref();
+            let inputs = problem.inputs.as_ref().as_ref();
             self.basis.project(&mut self.projection, inputs, &scales.relevance, self.threads);
         }
         self.scales = scales;
@@ -81,7 +81,7 @@ impl Design {
         for m in 0..self.projection.ncols() {
             self.features.col_as_slice_mut(m).copy_from_slice(self.projection.col_as_slice(m));
         }
-        self.basis.lift(&mut self.features, problem.inputs.as_ref(), self.scales.bandwidth, self.threads);
+        self.basis.lift(&mut self.features, problem.inputs.as_ref().as_ref(), self.scales.bandwidth, self.threads);
         if problem.root.iter().any(|&u| u != 1.0) {
             scale_rows(&mut self.features, &problem.root);
         }

@@ -3,6 +3,7 @@
 
 use crate::linalg::{Mat, dot, select_rows};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Tasks observed in exactly the same rows: one factorisation serves them all (equation 15).
 pub(crate) struct Group {
@@ -17,8 +18,8 @@ pub(crate) struct Group {
 }
 
 pub(crate) struct Problem {
-    /// N×D standardised inputs, not multiplied by anything.
-    pub(crate) inputs: Mat<f64>,
+    /// N×D standardised inputs, not multiplied by anything; a kernel machine shares them.
+    pub(crate) inputs: Arc<Mat<f64>>,
     /// u, root of the row weights: integer weights then equal repeated rows (equation 14).
     pub(crate) root: Vec<f64>,
     /// N×C targets times u, zero where not observed.
@@ -57,7 +58,7 @@ impl Problem {
                 }
             })
             .collect();
-        Problem { inputs, root, targets: folded, groups, mass }
+        Problem { inputs: Arc::new(inputs), root, targets: folded, groups, mass }
     }
 
     /// Mean over the observed cells of the squared distance from their task's mean: one for standardised targets. For

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
 use rffblr::{FeatureCount, Form, Model, Noise, Pruning, Settings, TargetScale, fit};
+use std::sync::Arc;
 
 fn presets() -> [Settings; 5] {
     let quick = |s: Settings| Settings { max_iterations: 40, ..s };
@@ -124,6 +125,25 @@ fn numbers_that_are_none_are_refused_by_place() {
     assert!(error.contains("row 3") && error.contains("y1"), "{error}");
     let unobserved = Mat::from_fn(5, 1, |_, _| f64::NAN);
     assert!(Dataset::new(normal(5, 3, 2), unobserved).unwrap_err().to_string().contains("no observed value"));
+}
+
+#[test]
+fn lent_numbers_are_read_where_they_lie_and_mean_the_same() {
+    let (x, y) = (normal(9, 3, 2), normal(9, 2, 1));
+    let rows: Vec<f64> = (0..27).map(|i| x[(i / 3, i % 3)]).collect();
+    let (place, lent) = (rows.as_ptr(), Arc::new(rows));
+    let names = |l: &str, n: usize| (1..=n).map(|i| format!("{l}{i}")).collect::<Vec<_>>();
+    let own = Dataset::new(x.clone(), y.clone()).unwrap();
+    let data = Dataset::lent(lent.clone(), y.clone(), names("x", 3), names("y", 2)).unwrap();
+    assert_eq!(data.inputs().as_ptr(), place);
+    assert_eq!((data.inputs(), data.fingerprint()), (x.as_ref(), own.fingerprint()));
+    let [a, b] = [&own, &data].map(|data| fit(data, &Settings::DEFAULT).unwrap().to_json().unwrap());
+    assert_eq!(a, b);
+    assert_eq!(own.select(&[4, 1]).unwrap().inputs(), data.select(&[4, 1]).unwrap().inputs());
+    let error = Dataset::lent(lent, y, names("x", 2), names("y", 2)).unwrap_err().to_string();
+    assert!(error.contains("27 numbers, expected 18"), "{error}");
+    let (bad, one) = (Arc::new(vec![1.0, f64::NAN]), Mat::from_fn(2, 1, |n, _| n as f64));
+    assert!(Dataset::lent(bad, one, names("x", 1), names("y", 1)).unwrap_err().to_string().contains("row 2"));
 }
 
 #[test]

@@ -288,3 +288,22 @@ fn links_are_slopes_in_the_units_of_the_data() {
         }
     }
 }
+
+#[test]
+fn numbers_in_a_table_or_in_a_matrix_teach_the_same() {
+    let inputs = Mat::from_fn(6, 4, |n, d| match d {
+        2 => 5.0,
+        3 if n == 1 => NAN,
+        _ => ((7 * n + 3 * d) % 11) as f64,
+    });
+    let names: Vec<String> = ["a", "b", "c", "d"].map(String::from).to_vec();
+    let mut columns: Vec<Column> = names.iter().enumerate().map(|(d, n)| number(n, inputs.col_as_slice(d))).collect();
+    columns.push(number("y", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+    let table = Table::new(columns).unwrap();
+    let roles = Roles { targets: vec!["y".into()], ..Roles::default() };
+    let rows: Vec<usize> = (0..6).collect();
+    let from_table = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute).unwrap();
+    assert_eq!(Encoder::learn_numbers(inputs.as_ref(), &names, &roles, MissingInputs::Impute).unwrap(), from_table);
+    assert_eq!(from_table.0.encoded_names(), ["a", "b", "d", "d?"]);
+    assert!(Encoder::learn_numbers(inputs.as_ref(), &names, &roles, MissingInputs::Error).is_err());
+}

@@ -118,7 +118,7 @@ impl Training {
     /// [Φ, 1] at a bandwidth.
     fn features(&self, bandwidth: f64, threads: Threads) -> Mat<f64> {
         let mut out = self.angles.clone();
-        self.basis.lift(&mut out, self.problem.inputs.as_ref(), bandwidth, threads);
+        self.basis.lift(&mut out, self.problem.inputs.as_ref().as_ref(), bandwidth, threads);
         out
     }
 

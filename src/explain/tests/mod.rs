@@ -110,7 +110,7 @@ pub(super) fn joint_std(model: &Model, points: &[Vec<f64>], weights: &[f64]) -> 
         Function::Kernel(machine) => {
             let all: Vec<usize> = (0..machine.inputs.nrows()).collect();
             let seen = machine.observed[task].as_ref().unwrap_or(&all);
-            let inputs = select_rows(machine.inputs.as_ref(), seen);
+            let inputs = select_rows(machine.inputs.as_ref().as_ref(), seen);
             let mut gram = machine.kernel.gram(&inputs, one);
             for (i, &n) in seen.iter().enumerate() {
                 gram[(i, i)] += machine.noise[task] / machine.root[n].powi(2);

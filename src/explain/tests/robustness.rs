@@ -93,7 +93,7 @@ fn idle_inputs_change_nothing() {
     let relevance = (0..45).map(|d| if d % 9 == 0 { m.kernel.relevance[d / 9] } else { 1.0 }).collect();
     let inputs = Mat::from_fn(16, 45, |n, d| if d % 9 == 0 { m.inputs[(n, d / 9)] } else { 0.0 });
     let (kernel, noise) = (Kernel { relevance, ..m.kernel }, (m.noise, m.amplitude));
-    let machine = KernelMachine::restore(kernel, inputs, m.root, m.observed, noise, m.coefficients).unwrap();
+    let machine = KernelMachine::restore(kernel, inputs.into(), m.root, m.observed, noise, m.coefficients).unwrap();
     let mut large = fit(&many, &Settings::DEFAULT).unwrap();
     large.function = Function::Kernel(machine);
     let explain = |model: &Model, data: &Dataset| {

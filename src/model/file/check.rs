@@ -145,7 +145,7 @@ impl StoredMachine {
         let table = self.rows.read("machine.rows", rows, inputs)?;
         let coefficients = self.coefficients.read("machine.coefficients", rows, tasks)?;
         let spread = (self.noise, self.amplitude);
-        KernelMachine::restore(self.kernel, table, self.root_weights, self.observed, spread, coefficients)
+        KernelMachine::restore(self.kernel, table.into(), self.root_weights, self.observed, spread, coefficients)
             .map_err(|e| e.to_string())
     }
 }
