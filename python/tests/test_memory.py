@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor, baselines
+from rffblr import RFFBLRRegressor
 
-# Few rows, few cosines: next to the inputs everything else is small. The peak is reset before the fit.
+# Few rows, few cosines: next to the inputs everything else is small, but for the buffers of 64 MiB that a thread reserves
+# for its first matrix product, whatever its size. The peak is reset before the fit.
 MEASURE = """
 import numpy as np
 from pathlib import Path
@@ -21,7 +22,7 @@ def peak():
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
 
-X = np.empty((400, 25_000))
+X = np.empty((400, 40_000))
 np.random.default_rng(0).standard_normal(out=X)
 y = X[:, 0] + X[:, 1]
 model = {model}
@@ -29,20 +30,23 @@ model.__class__().set_params(**model.get_params()).fit(X[:20, :50].copy(), y[:20
 Path("/proc/self/clear_refs").write_text("5")
 before = peak()
 model.fit(X, y)
-print((peak() - before) / X.nbytes)
+print((peak() - before - 2**26) / X.nbytes)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="looks at /proc")
 @pytest.mark.parametrize(
     "model",
-    ["RFFBLRRegressor(preset='paper', features=20, max_iterations=3)", "RFFBLRRegressor(max_iterations=2)"],
+    [
+        "RFFBLRRegressor(preset='paper', features=20, max_iterations=3, n_jobs=1)",
+        "RFFBLRRegressor(max_iterations=1, n_jobs=1)",
+    ],
 )
 def test_a_fit_needs_memory_for_the_standardised_inputs_and_no_more(model):
     code = MEASURE.format(model=model)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     copies = float(done.stdout)
-    assert 0.9 < copies < 1.5, f"{copies} copies of the inputs"
+    assert 0.4 < copies < 1.4, f"{copies} copies of the inputs"
 
 
 def test_an_array_is_kept_and_not_copied():
@@ -52,18 +56,15 @@ def test_an_array_is_kept_and_not_copied():
     assert sys.getrefcount(X) > references
     del model
     assert sys.getrefcount(X) == references
-    baseline = baselines.Ridge().fit(X, Y)  # answers nothing that needs the training rows
-    assert sys.getrefcount(X) == references
-    assert baseline.predict(X).shape == Y.shape
 
 
-@pytest.mark.parametrize("preset", [None, "paper", "sparse"])
-def test_where_the_numbers_lie_changes_no_bit(preset):
+@pytest.mark.parametrize("settings", [{}, {"preset": "paper"}, {"sparsity": 0.75}])
+def test_where_the_numbers_lie_changes_no_bit(settings):
     X, Y = smooth(rows=60)
     Y[3, 0] = np.nan
     weights = np.linspace(0.5, 2, 60)
     forms = [X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], [list(row) for row in X]]
-    models = [RFFBLRRegressor(preset=preset).fit(form, Y, sample_weight=weights) for form in forms]
+    models = [RFFBLRRegressor(**settings).fit(form, Y, sample_weight=weights) for form in forms]
     for model in models[1:]:
         np.testing.assert_array_equal(model.predict(X), models[0].predict(X))
         for mine, first in zip(model.loo_predict(return_std=True), models[0].loo_predict(return_std=True)):
