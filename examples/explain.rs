@@ -60,8 +60,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     timed(&format!("the same with deviations against {background}"), || {
         explainer.shapley_with_std(data.inputs().subrows(0, 1), background)
     })?;
+    timed("relevance by variances alone", || explainer.variance_shares())?;
     let relevance = timed("relevance", || explainer.relevance())?;
-    println!("from {} rows, Shapley values from {}", relevance.background.len(), relevance.shapley.background.len());
+    println!(
+        "from {} rows, deviations from {}, Shapley values of {} against {}{}",
+        relevance.background.len(),
+        relevance.std_background.len(),
+        relevance.explained.len(),
+        relevance.shapley.background.len(),
+        if relevance.shapley.std.is_some() { " with deviations" } else { "" },
+    );
     let points = explainer.points(0, 30)?;
     timed("partial dependence on one input", || explainer.partial_dependence(0, points))?;
     if explainer.inputs().len() > 1 {

@@ -48,6 +48,8 @@ pub fn explain<'py>(
     out.set_item("background", background.into_iter().map(|row| training.rows[row]).collect::<Vec<usize>>())?;
     out.set_item("total", array(py, &shares.total)?)?;
     out.set_item("first_order", array(py, &shares.first_order)?)?;
+    out.set_item("total_std", array(py, &shares.total_std)?)?;
+    out.set_item("first_order_std", array(py, &shares.first_order_std)?)?;
     out.set_item("scales", PyArray1::from_vec(py, scales))?;
     out.set_item("notes", notes.unwrap_or_default())?;
     Ok(out)

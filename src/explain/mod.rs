@@ -29,6 +29,7 @@ mod hybrids;
 mod kernels;
 mod mixture;
 mod partial;
+mod quadratic;
 mod relevance;
 mod series;
 mod shapley;

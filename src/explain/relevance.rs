@@ -1,6 +1,7 @@
 //! How much each input matters for each task (equation 33).
 
 use super::hybrids::Around;
+use super::quadratic::deviations;
 use super::{Background, Explainer, Shapley};
 use crate::error::Result;
 use crate::linalg::{Mat, dot, select_rows};
@@ -9,6 +10,11 @@ use rayon::prelude::*;
 
 /// Kernel or cosine values worth a second or two on two cores.
 const VALUES: f64 = 8e8;
+/// Operations worth as long, and the most background rows all pairs of which have a joint covariance.
+const OPERATIONS: f64 = 1e10;
+const PAIRED: usize = 32;
+/// Fewest background rows for which deviations of Shapley values say something.
+const FEWEST: usize = 8;
 
 /// Relevance of each input (rows) for each task (columns).
 ///
@@ -23,13 +29,25 @@ pub struct Relevance {
     /// Mean variance of the prediction when the input alone is exchanged, as the same share; never below `first_order`.
     /// What is more is interaction with other inputs.
     pub total: Mat<f64>,
+    /// Posterior standard deviation of each `first_order`, over the rows in `std_background`; the variance of the
+    /// prediction that it is a share of is taken as known.
+    pub first_order_std: Mat<f64>,
+    /// The same for `total`.
+    pub total_std: Mat<f64>,
     /// Mean absolute Shapley value over the rows explained in `shapley`, in the unit of the target.
     pub mean_absolute_shapley: Mat<f64>,
+    /// At most so large is its posterior standard deviation: the mean of those of the values. `None` where a kernel
+    /// machine has too many inputs to have them in a few seconds.
+    pub mean_absolute_shapley_std: Option<Mat<f64>>,
     /// Standard deviation of the prediction over the background, for each task, in the unit of the target.
     pub signal_std: Vec<f64>,
     /// Background rows used for the two variances.
     pub background: Vec<usize>,
-    /// Those values: the rows of its background are also the rows explained, each against all of them.
+    /// Background rows used for their deviations.
+    pub std_background: Vec<usize>,
+    /// Rows explained in `shapley`.
+    pub explained: Vec<usize>,
+    /// Those values, with deviations unless a kernel machine has many inputs.
     pub shapley: Shapley,
 }
 
@@ -40,53 +58,95 @@ pub struct VarianceShares {
     pub first_order: Mat<f64>,
     /// Inputs × tasks, with interactions.
     pub total: Mat<f64>,
+    /// Posterior standard deviation of each `first_order`.
+    pub first_order_std: Mat<f64>,
+    /// Posterior standard deviation of each `total`.
+    pub total_std: Mat<f64>,
     /// Standard deviation of the prediction over the background.
     pub signal_std: Vec<f64>,
     /// Background rows used.
     pub background: Vec<usize>,
+    /// Background rows used for the deviations.
+    pub std_background: Vec<usize>,
 }
 
 impl Explainer<'_> {
     /// Relevance of every input. Where all rows would take longer than a few seconds on two cores, rows are thinned
     /// evenly; the result names those used.
     pub fn relevance(&self) -> Result<Relevance> {
-        let VarianceShares { first_order, total, signal_std, background } = self.variance_shares()?;
-        let (inputs, tasks) = (first_order.nrows(), first_order.ncols());
-        let sample = self.background(self.affordable_square());
-        let shapley = self.shapley(select_rows(self.rows.as_ref(), &sample.rows).as_ref(), sample.rows.len())?;
-        let size = |c: usize, input: usize| {
-            let column = shapley.values[c].col_as_slice(input).iter().zip(&sample.share);
-            column.map(|(value, share)| share * value.abs()).sum()
+        let shares = self.variance_shares()?;
+        let (plain, with_std) = (self.affordable_sample(false), self.affordable_sample(true));
+        let sample = |(rows, against): (usize, usize), uncertain: bool| {
+            let sample = self.background(rows);
+            let rows = select_rows(self.rows.as_ref(), &sample.rows);
+            let found = match uncertain {
+                true => self.shapley_with_std(rows.as_ref(), against),
+                false => self.shapley(rows.as_ref(), against),
+            };
+            found.map(|found| (found, sample))
+        };
+        // For fewer rows, but with deviations, unless these are much fewer.
+        let uncertain = 2 * with_std.1 >= plain.1 && 2 * with_std.0 >= plain.0;
+        let (shapley, explained) = sample(if uncertain { with_std } else { plain }, uncertain)?;
+        let (inputs, tasks) = (shares.total.nrows(), shares.total.ncols());
+        let mean_absolute = |tables: &[Mat<f64>], share: &[f64]| {
+            Mat::from_fn(inputs, tasks, |input, c| {
+                tables[c].col_as_slice(input).iter().zip(share).map(|(value, share)| share * value.abs()).sum()
+            })
+        };
+        let mean_absolute_shapley_std = match &shapley.std {
+            Some(std) => Some(mean_absolute(std, &explained.share)),
+            None if with_std.1 < FEWEST => None,
+            None => {
+                let (few, explained) = sample(with_std, true)?;
+                few.std.map(|std| mean_absolute(&std, &explained.share))
+            }
         };
         Ok(Relevance {
-            first_order,
-            total,
-            mean_absolute_shapley: Mat::from_fn(inputs, tasks, |input, c| size(c, input)),
-            signal_std,
-            background,
+            first_order: shares.first_order,
+            total: shares.total,
+            first_order_std: shares.first_order_std,
+            total_std: shares.total_std,
+            mean_absolute_shapley: mean_absolute(&shapley.values, &explained.share),
+            mean_absolute_shapley_std,
+            signal_std: shares.signal_std,
+            background: shares.background,
+            std_background: shares.std_background,
+            explained: explained.rows,
             shapley,
         })
     }
 
     /// The part of [`Explainer::relevance`] without Shapley values, at a small part of its cost.
     pub fn variance_shares(&self) -> Result<VarianceShares> {
-        let background = self.background(self.affordable_pairs());
+        let (background, few) = (self.background(self.affordable_pairs()), self.background(self.affordable_joint()));
         let around = Around::new(&self.model.function, &background);
         let signal = self.signal(&background)?;
-        let (inputs, tasks) = (self.inputs.len(), signal.len());
-        let shares: Vec<Vec<(f64, f64)>> = self
+        let found: Vec<Vec<(f64, f64)>> = self
             .inputs
             .par_iter()
             .map(|input| {
                 let tables = around.values(&input.columns, &background);
-                tables.iter().zip(&signal).map(|(table, signal)| variances(table, &background.share, *signal)).collect()
+                tables.iter().map(|table| variances(table, &background.share)).collect()
             })
             .collect();
+        let spread: Vec<Vec<(f64, f64)>> =
+            self.inputs.par_iter().map(|input| deviations(&self.model.function, &input.columns, &few)).collect();
+        let shares = |table: &[Vec<(f64, f64)>], pick: fn(&(f64, f64)) -> f64| {
+            // A signal that does not vary leaves nothing to share.
+            Mat::from_fn(self.inputs.len(), signal.len(), |input, c| match signal[c] > 0.0 {
+                true => pick(&table[input][c]) / signal[c],
+                false => 0.0,
+            })
+        };
         Ok(VarianceShares {
-            first_order: Mat::from_fn(inputs, tasks, |input, c| shares[input][c].0),
-            total: Mat::from_fn(inputs, tasks, |input, c| shares[input][c].1),
+            first_order: shares(&found, |pair| pair.0),
+            total: shares(&found, |pair| pair.1),
+            first_order_std: shares(&spread, |pair| pair.0),
+            total_std: shares(&spread, |pair| pair.1),
             signal_std: signal.iter().zip(self.model.target_scale()).map(|(v, scale)| scale * v.sqrt()).collect(),
             background: background.rows,
+            std_background: few.rows,
         })
     }
 
@@ -111,10 +171,28 @@ impl Explainer<'_> {
         };
         (VALUES / (terms * self.inputs.len()).max(1) as f64).sqrt() as usize
     }
+
+    /// Background rows whose pairs can have their joint covariance computed for every input and task.
+    fn affordable_joint(&self) -> usize {
+        let (terms, rank, factors) = match &self.model.function {
+            Function::Waves(waves) => {
+                let largest = waves.posterior.shapes.iter().map(|shape| shape.values.len()).max();
+                (waves.posterior.precision.len(), largest.unwrap_or(0), waves.posterior.mean.ncols())
+            }
+            Function::Kernel(machine) => (machine.inputs.nrows(), machine.inputs.nrows(), machine.factors()),
+        };
+        let (terms, rank, factors) = (terms as f64, rank as f64, factors as f64);
+        let (inputs, columns) = (self.inputs.len() as f64, self.standardised.ncols() as f64);
+        let cost = |rows: usize| {
+            let pairs = (rows * rows) as f64;
+            inputs * pairs * (terms * columns + factors * rank * (terms + 2.0 * pairs) + pairs * columns)
+        };
+        (4..=PAIRED).rev().find(|&rows| cost(rows) <= OPERATIONS).unwrap_or(4)
+    }
 }
 
-/// First-order and total variance as shares of the signal's; a signal that does not vary leaves nothing to share.
-fn variances(table: &Mat<f64>, share: &[f64], signal: f64) -> (f64, f64) {
+/// First-order and total variance, from the function with the input as in row x and the others as in column z.
+fn variances(table: &Mat<f64>, share: &[f64]) -> (f64, f64) {
     let mut curve = vec![0.0; table.nrows()];
     let mut total = 0.0;
     for (z, share_of_z) in share.iter().enumerate() {
@@ -122,7 +200,7 @@ fn variances(table: &Mat<f64>, share: &[f64], signal: f64) -> (f64, f64) {
         curve.iter_mut().zip(column).for_each(|(sum, value)| *sum += share_of_z * value);
         total += share_of_z * variance(column, share);
     }
-    if signal > 0.0 { (variance(&curve, share) / signal, total / signal) } else { (0.0, 0.0) }
+    (variance(&curve, share), total)
 }
 
 fn variance(values: &[f64], share: &[f64]) -> f64 {

@@ -124,21 +124,34 @@ impl Explainer<'_> {
     pub fn affordable_background_with_std(&self) -> usize {
         match &self.model.function {
             Function::Waves(_) => self.affordable_background(1),
-            Function::Kernel(_) => {
-                let inputs = self.inputs.len() as f64;
-                let nodes = (0.5 * inputs).ceil().min(60.0);
-                self.affordable((NANOSECONDS / (DOUBLED * nodes * nodes * inputs)).sqrt())
-            }
+            Function::Kernel(_) => self.affordable((NANOSECONDS / self.cost_of_std()).sqrt()),
         }
     }
 
-    /// The number of rows that can be explained against each other in a quarter of that time.
-    pub(super) fn affordable_square(&self) -> usize {
-        self.affordable((0.25 * NANOSECONDS / self.cost()).sqrt())
+    /// How many rows to explain, and against how many, in a quarter of that time: as many of both, or all rows against
+    /// fewer if these are still enough.
+    pub(super) fn affordable_sample(&self, uncertain: bool) -> (usize, usize) {
+        const ENOUGH: f64 = 30.0;
+        let (cost, power) = match &self.model.function {
+            Function::Kernel(_) if uncertain => (self.cost_of_std(), 2.0),
+            _ => (self.cost(), 1.0),
+        };
+        let worth = 0.25 * NANOSECONDS / cost;
+        let even = worth.powf(1.0 / (power + 1.0));
+        let against = (worth / self.share.len() as f64).powf(1.0 / power).clamp(even.min(ENOUGH), even);
+        let against = self.affordable(against);
+        (self.affordable(worth / (against as f64).powf(power)), against)
     }
 
     fn affordable(&self, rows: f64) -> usize {
         rows.clamp(1.0, self.share.len() as f64) as usize
+    }
+
+    /// Measured nanoseconds of the deviations of a kernel machine, for one row and one pair of others.
+    fn cost_of_std(&self) -> f64 {
+        let inputs = self.inputs.len() as f64;
+        let nodes = (0.5 * inputs).ceil().min(60.0);
+        DOUBLED * nodes * nodes * inputs
     }
 
     /// Measured nanoseconds to explain one row against one other.

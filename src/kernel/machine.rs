@@ -29,6 +29,9 @@ struct Share {
     factor: Cholesky,
 }
 
+/// Tasks, each with a number, and a covariance that is to be multiplied by it.
+pub(crate) type Scaled = (Vec<(usize, f64)>, Mat<f64>);
+
 /// The machine, on the standardised scale.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelMachine {
@@ -132,6 +135,23 @@ impl KernelMachine {
             variance
         });
         (mean, variance)
+    }
+
+    /// Joint covariance of linear functionals, from what they make of the kernel at the training rows and of both its
+    /// sides: one for all tasks that share a factor, each of which has it times a number of its own.
+    pub(crate) fn covariances(&self, cross: &Mat<f64>, prior: &Mat<f64>, threads: Threads) -> Vec<Scaled> {
+        let one = |share: &Share| {
+            let explained = share.explained(cross);
+            let mut left = prior.clone();
+            left -= multiply(explained.as_ref().transpose(), explained.as_ref(), threads);
+            (share.tasks.iter().map(|&task| (task, self.amplitude[task])).collect(), left)
+        };
+        self.shares.iter().map(one).collect()
+    }
+
+    /// How many factors there are.
+    pub(crate) fn factors(&self) -> usize {
+        self.shares.len()
     }
 
     /// Variance of the noise of each task.

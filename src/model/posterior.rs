@@ -5,6 +5,7 @@
 //! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}.
 
 use crate::error::{Error, Result};
+use crate::kernel::Scaled;
 use crate::linalg::{
     Into, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns, select_rows,
 };
@@ -110,6 +111,34 @@ impl Posterior {
                     .zip(shrunk.col_as_slice(c))
                     .zip(&outside)
                     .for_each(|((v, inside), outside)| *v = inside + outside.max(0.0));
+            }
+        }
+        out
+    }
+
+    /// The whole of φΣ_cφᵀ for rows φ of `design`: one for all tasks with the same rows and noise, each times one.
+    pub(crate) fn covariances(&self, design: &Mat<f64>, threads: Threads) -> Vec<Scaled> {
+        let mut whitened = design.clone();
+        scale_columns(&mut whitened, |j| self.precision[j].sqrt().recip());
+        let mut out: Vec<Scaled> = Vec::new();
+        for shape in &self.shapes {
+            let inside = multiply(whitened.as_ref(), shape.vectors.as_ref(), threads);
+            let mut left: Vec<usize> = shape.tasks.clone();
+            while let Some(&first) = left.first() {
+                let tau = self.tau[first];
+                let (alike, others): (Vec<usize>, Vec<usize>) =
+                    left.into_iter().partition(|&task| self.tau[task] == tau);
+                left = others;
+                let mut shrunk = inside.clone();
+                // A complete V leaves nothing outside.
+                let complete = shape.values.len() == self.precision.len();
+                let outside = if complete { 0.0 } else { 1.0 };
+                scale_columns(&mut shrunk, |j| 1.0 / (1.0 + tau * shape.values[j]) - outside);
+                let mut covariance = multiply(shrunk.as_ref(), inside.as_ref().transpose(), threads);
+                if !complete {
+                    covariance += multiply(whitened.as_ref(), whitened.as_ref().transpose(), threads);
+                }
+                out.push((alike.into_iter().map(|task| (task, 1.0)).collect(), covariance));
             }
         }
         out

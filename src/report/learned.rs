@@ -2,11 +2,11 @@
 
 use super::quality::range;
 use super::{Options, briefly};
+use crate::Model;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::explain::{Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation, Value, task_correlation};
-use crate::linalg::{Mat, select_rows};
-use crate::{Form, Model};
+use crate::linalg::Mat;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -34,7 +34,9 @@ pub(super) struct Learned {
     curves: Vec<Curve>,
     /// For each task, the two inputs that act most together with others; `None` if there is but one.
     surfaces: Vec<Option<Surface>>,
-    /// Rows taken apart: those explained in `Local`.
+    /// Rows taken apart in `Local`, and their Shapley values.
+    #[serde(skip)]
+    pub(super) explained: Vec<usize>,
     #[serde(skip)]
     pub(super) shapley: Shapley,
 }
@@ -54,6 +56,9 @@ pub(super) struct RelevanceFacts {
     pub(super) first_order: Vec<Vec<f64>>,
     pub(super) total: Vec<Vec<f64>>,
     shapley: Vec<Vec<f64>>,
+    first_order_std: Vec<Vec<f64>>,
+    total_std: Vec<Vec<f64>>,
+    shapley_std: Option<Vec<Vec<f64>>>,
 }
 
 /// Partial dependence on one input: numbers or labels on its axis, then a curve for each task.
@@ -89,13 +94,6 @@ impl Learned {
         };
         let explainer = Explainer::new(model, rows, data.and_then(Dataset::weights))?;
         let relevance = explainer.relevance()?;
-        // With few terms deviations cost no more than values; a kernel machine would take the square of that.
-        let shapley = if model.settings().form == Form::Kernel {
-            relevance.shapley.clone()
-        } else {
-            let explained = &relevance.shapley.background;
-            explainer.shapley_with_std(select_rows(rows, explained).as_ref(), explained.len())?
-        };
         let tasks = model.target_names().len();
         let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.total.col_as_slice(c))).collect();
         let most_relevant = |count: usize| -> BTreeSet<usize> {
@@ -125,7 +123,8 @@ impl Learned {
             surfaces: (0..tasks).map(surface).collect::<Result<_>>()?,
             relevance: RelevanceFacts::new(&relevance),
             order,
-            shapley,
+            explained: relevance.explained,
+            shapley: relevance.shapley,
         }))
     }
 }
@@ -147,6 +146,9 @@ impl RelevanceFacts {
             first_order: by_task(&relevance.first_order),
             total: by_task(&relevance.total),
             shapley: by_task(&relevance.mean_absolute_shapley),
+            first_order_std: by_task(&relevance.first_order_std),
+            total_std: by_task(&relevance.total_std),
+            shapley_std: relevance.mean_absolute_shapley_std.as_ref().map(by_task),
         }
     }
 }
@@ -225,13 +227,14 @@ pub(super) struct Local {
 }
 
 impl Local {
-    /// From the Shapley values of some rows; `shown` are the rows that the report shows, those among them.
-    pub(super) fn new(found: &Shapley, shown: &[usize]) -> Local {
+    /// From the rows explained; `shown` are the rows that the report shows, those among them.
+    pub(super) fn new(learned: &Learned, shown: &[usize]) -> Local {
+        let Learned { shapley: found, explained, .. } = learned;
         let (tasks, inputs) = (found.values.len(), found.values[0].ncols());
-        let most = (NUMBERS / (3 * PARTS * tasks)).clamp(1, found.background.len());
-        let chosen: Vec<usize> = (0..most).map(|i| i * found.background.len() / most).collect();
+        let most = (NUMBERS / (3 * PARTS * tasks)).clamp(1, explained.len());
+        let chosen: Vec<usize> = (0..most).map(|i| i * explained.len() / most).collect();
         let place = |row: &usize| shown.binary_search(row).unwrap_or_else(|next| next);
-        let rows = chosen.iter().map(|&i| place(&found.background[i])).collect();
+        let rows = chosen.iter().map(|&i| place(&explained[i])).collect();
         let part = |c: usize, row: usize| -> Vec<Part> {
             let values: Vec<f64> = (0..inputs).map(|i| found.values[c][(row, i)]).collect();
             let size: Vec<f64> = values.iter().map(|value| value.abs()).collect();

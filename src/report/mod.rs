@@ -111,7 +111,7 @@ impl Report {
             expect_count("the list of row numbers", "entries", options.row_numbers.len(), data.rows())?;
         }
         let learned = Learned::new(model, data, options)?;
-        let explained = learned.as_ref().map_or(&[][..], |learned| &learned.shapley.background);
+        let explained = learned.as_ref().map_or(&[][..], |learned| &learned.explained);
         let shown = quality::shown_rows(model, explained);
         let quality = data.map(|data| Quality::new(model, data, &shown, options)).transpose()?;
         let rows_allowed = data.is_some() && options.row_data;
@@ -126,7 +126,7 @@ impl Report {
             columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
             verdict: Verdict::new(model, data, quality.as_ref()),
-            local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(&learned.shapley, &shown)),
+            local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(learned, &shown)),
             learned,
             together: data.map(|data| Together::new(model, data)).transpose()?,
             inside: Inside::new(model),

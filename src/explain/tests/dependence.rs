@@ -1,6 +1,6 @@
-use super::{data, forms, joint_std, rows, table};
+use super::{data, forms, joint, joint_std, rows, table};
 use crate::explain::Explainer;
-use crate::linalg::Mat;
+use crate::linalg::{Mat, Threads, multiply};
 
 /// Background rows with some columns set.
 fn set(background: &[Vec<f64>], columns: &[usize], values: &[f64]) -> Vec<Vec<f64>> {
@@ -78,5 +78,76 @@ fn relevance_is_that_of_all_hybrid_rows() {
         let all = explainer.shapley(data.inputs(), 13).unwrap();
         let mean: f64 = (0..13).map(|n| share[n] * all.values[1][(n, 2)].abs()).sum();
         assert!((relevance.mean_absolute_shapley[(2, 1)] - mean).abs() < 1e-12);
+    }
+}
+
+/// Variances as quadratic forms fᵀAf of the function at all hybrid rows, with A and the joint covariance in full; and by
+/// drawing functions.
+#[test]
+fn deviations_of_variance_shares_are_those_of_quadratic_forms() {
+    let count = 6;
+    let data = data(count, 3, 8);
+    let weights: Vec<f64> = (0..count).map(|n| 1.0 + (n % 3) as f64).collect();
+    let share: Vec<f64> = weights.iter().map(|w| w / weights.iter().sum::<f64>()).collect();
+    let product = |a: &Mat<f64>, b: &Mat<f64>| multiply(a.as_ref(), b.as_ref(), Threads::ONE);
+    for (form, model) in forms(&data) {
+        let explainer = Explainer::new(&model, data.inputs(), Some(&weights)).unwrap();
+        let found = explainer.variance_shares().unwrap();
+        assert_eq!(found.std_background, (0..count).collect::<Vec<_>>());
+        for d in 0..3 {
+            let hybrids =
+                Mat::from_fn(count * count, 3, |i, e| data.inputs()[(if e == d { i % count } else { i / count }, e)]);
+            let values = model.predict_mean(hybrids.as_ref()).unwrap();
+            let covariance = joint(&model, &rows(hybrids.as_ref()));
+            let centre = |x: usize, y: usize| if x == y { share[x] } else { 0.0 } - share[x] * share[y];
+            let total = Mat::from_fn(count * count, count * count, |i, j| {
+                let same_rest = i / count == j / count;
+                if same_rest { share[i / count] * centre(i % count, j % count) } else { 0.0 }
+            });
+            let first = Mat::from_fn(count * count, count * count, |i, j| {
+                share[i / count] * share[j / count] * centre(i % count, j % count)
+            });
+            let draws = model.sample(hybrids.as_ref(), 4000, 1).unwrap();
+            for c in 0..2 {
+                let signal = found.signal_std[c].powi(2);
+                let mean = values.as_ref().subcols(c, 1).to_owned();
+                for (form_matrix, value, std) in [
+                    (&first, found.first_order[(d, c)], found.first_order_std[(d, c)]),
+                    (&total, found.total[(d, c)], found.total_std[(d, c)]),
+                ] {
+                    let quadratic = |f: &Mat<f64>| product(&f.transpose().to_owned(), &product(form_matrix, f))[(0, 0)];
+                    assert!((quadratic(&mean) / signal - value).abs() < 1e-9 * value.max(1.0), "{form}");
+                    let spread = product(form_matrix, &covariance[c]);
+                    let trace: f64 = (0..spread.nrows()).map(|i| product(&spread, &spread)[(i, i)]).sum();
+                    let along = product(form_matrix, &mean);
+                    let along = product(&along.transpose().to_owned(), &product(&covariance[c], &along))[(0, 0)];
+                    let expected = (2.0 * trace + 4.0 * along).max(0.0).sqrt() / signal;
+                    assert!((std - expected).abs() < 1e-6 * expected.max(1e-6), "{form}: {std}, not {expected}");
+                    let drawn: Vec<f64> =
+                        draws.iter().map(|draw| quadratic(&draw.as_ref().subcols(c, 1).to_owned()) / signal).collect();
+                    let middle = drawn.iter().sum::<f64>() / 4000.0;
+                    let by_draws = (drawn.iter().map(|v| (v - middle).powi(2)).sum::<f64>() / 4000.0).sqrt();
+                    assert!((by_draws / std - 1.0).abs() < 0.15, "{form}: {std}, by draws {by_draws}");
+                }
+            }
+        }
+    }
+}
+
+/// A mean of absolute values varies no more than the values do on average.
+#[test]
+fn the_deviation_of_mean_absolute_values_is_an_upper_bound() {
+    let data = data(9, 3, 2);
+    for (form, model) in forms(&data) {
+        let explainer = Explainer::new(&model, data.inputs(), None).unwrap();
+        let relevance = explainer.relevance().unwrap();
+        let bound = relevance.mean_absolute_shapley_std.unwrap();
+        let std = relevance.shapley.std.as_ref().unwrap();
+        for c in 0..2 {
+            for d in 0..3 {
+                let mean: f64 = (0..9).map(|n| std[c][(n, d)] / 9.0).sum();
+                assert!((bound[(d, c)] - mean).abs() < 1e-12 * mean, "{form}");
+            }
+        }
     }
 }

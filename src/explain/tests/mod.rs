@@ -86,10 +86,19 @@ pub(super) fn singles(inputs: usize) -> Vec<Vec<usize>> {
 
 /// Standard deviation of Σ weight · f(point) for each task, from the joint covariance of the function at the points.
 pub(super) fn joint_std(model: &Model, points: &[Vec<f64>], weights: &[f64]) -> Vec<f64> {
-    let points = model.standardised_inputs(table(points).as_ref()).unwrap();
     let weights = Mat::from_fn(weights.len(), 1, |i, _| weights[i]);
+    let std = |covariance: &Mat<f64>| {
+        let product = multiply(covariance.as_ref(), weights.as_ref(), Threads::ONE);
+        dot(product.col_as_slice(0), weights.col_as_slice(0)).max(0.0).sqrt()
+    };
+    joint(model, points).iter().map(std).collect()
+}
+
+/// Joint covariance of the function at some points, for each task.
+pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
+    let points = model.standardised_inputs(table(points).as_ref()).unwrap();
     let one = Threads::ONE;
-    let variance = |task: usize| match &model.function {
+    let covariance = |task: usize| match &model.function {
         Function::Waves(waves) => {
             // Σ_c in full, from its precision: A^{-½}[V/(1 + τλ)Vᵀ + I − VVᵀ]A^{-½}.
             let posterior = &waves.posterior;
@@ -102,10 +111,7 @@ pub(super) fn joint_std(model: &Model, points: &[Vec<f64>], weights: &[f64]) -> 
                 (unit + sum) / (posterior.precision[i] * posterior.precision[j]).sqrt()
             });
             let features = waves.basis.features_and_one(points.as_ref(), &waves.scales);
-            let joint =
-                multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one);
-            let product = multiply(joint.as_ref(), weights.as_ref(), one);
-            dot(product.col_as_slice(0), weights.col_as_slice(0))
+            multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one)
         }
         Function::Kernel(machine) => {
             let all: Vec<usize> = (0..machine.inputs.nrows()).collect();
@@ -120,10 +126,14 @@ pub(super) fn joint_std(model: &Model, points: &[Vec<f64>], weights: &[f64]) -> 
             let mut joint = machine.kernel.gram(&points, one);
             fill_upper(joint.as_mut());
             joint -= multiply(cross.as_ref().transpose(), cross.as_ref(), one);
-            let product = multiply(joint.as_ref(), weights.as_ref(), one);
-            machine.amplitude[task] * dot(product.col_as_slice(0), weights.col_as_slice(0))
+            scaled(joint, machine.amplitude[task])
         }
     };
     let scale = model.target_scale();
-    (0..scale.len()).map(|c| scale[c] * variance(c).max(0.0).sqrt()).collect()
+    (0..scale.len()).map(|c| scaled(covariance(c), scale[c] * scale[c])).collect()
+}
+
+fn scaled(mut table: Mat<f64>, factor: f64) -> Mat<f64> {
+    crate::linalg::scale_columns(&mut table, |_| factor);
+    table
 }

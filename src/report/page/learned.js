@@ -94,7 +94,7 @@ const LEARNED_FIGURES = [
     title: "Relevance for this target",
     read:
       "Light: the input together with others; dark: the input alone. A long light part means that it acts " +
-      "through interactions.",
+      "through interactions. The thin line is one standard deviation of the light bar either way: what the data leave open.",
     needs: needsLearned,
     table: (facts, task) => relevanceTable(facts).filter((d) => d.target === facts.targets[task]),
     draw(facts, task, width) {
@@ -115,9 +115,15 @@ const LEARNED_FIGURES = [
             insetTop: 2,
             insetBottom: 2,
             tip: true,
-            title: (d) => [d.input, `with others ${short(d.total)}`, `alone ${short(d.first_order)}`].join("\n"),
+            title: (d) =>
+              [
+                d.input,
+                `with others ${short(d.total)} ± ${short(d.total_std)}`,
+                `alone ${short(d.first_order)} ± ${short(d.first_order_std)}`,
+              ].join("\n"),
           }),
           Plot.barX(rows, { x: "first_order", y: "input", fill: "var(--one)", insetTop: 6, insetBottom: 6 }),
+          deviation(rows, "total"),
           Plot.ruleX([0]),
         ],
       });
@@ -129,7 +135,8 @@ const LEARNED_FIGURES = [
     title: "Mean size of Shapley values",
     read:
       "How far each input moves a prediction of this target away from the average, in its own unit: a " +
-      "second way to say what matters.",
+      "second way to say what matters. The thin line is at most one standard deviation either way; it is left out where " +
+      "many inputs would make it slow.",
     needs: needsLearned,
     table: (facts, task) => relevanceTable(facts).filter((d) => d.target === facts.targets[task]),
     draw(facts, task, width) {
@@ -150,6 +157,7 @@ const LEARNED_FIGURES = [
             insetBottom: 3,
             tip: true,
           }),
+          deviation(rows, "mean_absolute_shapley"),
           Plot.ruleX([0]),
         ],
       });
@@ -271,6 +279,19 @@ const LEARNED_FIGURES = [
   },
 ];
 
+/** A line from one standard deviation below a value to one above; none where it is not known. */
+function deviation(rows, key) {
+  return Plot.ruleY(
+    rows.filter((d) => d[`${key}_std`] !== null),
+    {
+      y: "input",
+      x1: (d) => Math.max(0, d[key] - d[`${key}_std`]),
+      x2: (d) => d[key] + d[`${key}_std`],
+      stroke: "var(--text)",
+    },
+  );
+}
+
 /** Inputs that matter for any target, the most relevant first. */
 function relevantInputs(facts) {
   const { total } = facts.learned.relevance;
@@ -279,14 +300,17 @@ function relevantInputs(facts) {
 }
 
 function relevanceTable(facts) {
-  const { first_order, total, shapley } = facts.learned.relevance;
+  const { first_order, total, shapley, first_order_std, total_std, shapley_std } = facts.learned.relevance;
   return facts.targets.flatMap((target, c) =>
     facts.learned.inputs.map((input, i) => ({
       input: input.name,
       target,
       total: total[c][i],
+      total_std: total_std[c][i],
       first_order: first_order[c][i],
+      first_order_std: first_order_std[c][i],
       mean_absolute_shapley: shapley[c][i],
+      mean_absolute_shapley_std: shapley_std ? shapley_std[c][i] : null,
       kernel_scale: input.scale,
     })),
   );

@@ -45,9 +45,9 @@ function shownInputs(facts) {
 
 function rowsExplained(facts) {
   const [shown, all] = [facts.local?.rows.length, facts.model.rows];
-  return shown < all
-    ? ` Explained are ${shown} of ${all} rows, spread evenly, each against ${facts.local.background}.`
-    : "";
+  const against = facts.local?.background;
+  if (shown < all) return ` Explained are ${shown} of ${all} rows, spread evenly, each against ${against}.`;
+  return against < all ? ` Each row is compared with ${against} of all ${all}, spread evenly.` : "";
 }
 
 /** What a row has in an input, as a person would write it. */
