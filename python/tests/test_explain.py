@@ -50,6 +50,21 @@ def test_shapley_values_are_those_of_the_definition(settings):
     assert model.explain().shapley.shape[0] == len(X)
 
 
+@pytest.mark.parametrize("settings", [{}, {"sparsity": 0.5}, {"preset": "paper"}])
+def test_deviations_of_relevance_are_those_of_functions_drawn(settings):
+    X, Y = smooth(rows=20)
+    model = RFFBLRRegressor(**settings).fit(X, Y)
+    parts = model.explain(X[:1])
+    signal = model.predict(X).var(axis=0)
+    for d in range(X.shape[1]):
+        mixed = np.repeat(X, 20, axis=0)  # the others as in row i // 20 …
+        mixed[:, d] = np.tile(X[:, d], 20)  # … and this input as in row i % 20
+        draws = model.sample_y(mixed, n_samples=1500, noise=False).reshape(20, 20, Y.shape[1], -1)
+        total, first = draws.var(axis=1).mean(axis=0), draws.mean(axis=0).var(axis=0)
+        for drawn, std in [(total, parts.total_std[d]), (first, parts.first_order_std[d])]:
+            np.testing.assert_allclose((drawn / signal[:, None]).std(axis=1), std, rtol=0.2)
+
+
 def test_partial_dependence_is_a_mean_of_predictions():
     X, Y = smooth()
     table = pd.DataFrame(X, columns=["a", "b", "c"])

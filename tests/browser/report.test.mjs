@@ -265,6 +265,12 @@ test("figures give their data as CSV, and the card as Markdown", async () => {
   const [number, value] = observed[1].split(",").map(Number);
   assert.ok(Math.abs(Number(table()[number - 1].glucose) - value) < 1e-4);
   assert.equal(await saved("#card"), read("kernel.md"));
+  // Every share of the variance has its deviation, in the table and in the drawing.
+  const [header, ...shares] = (await saved("#relevance-task .tools button")).trim().split("\n");
+  assert.ok(header.includes("total,total_std,first_order,first_order_std,mean_absolute_shapley"), header);
+  const known = shares.filter((line) => Number(line.split(",")[header.split(",").indexOf("total_std")]) > 0);
+  assert.equal(known.length, shares.length);
+  assert.equal(await page.locator("#relevance-task g[aria-label=rule] line").count(), Math.min(15, shares.length) + 1);
   await close();
 });
 
