@@ -291,6 +291,33 @@ test("without row data no value of a row is in the file", () => {
   }
 });
 
+test("paper has the figures of every target", async () => {
+  const { page, problems, close } = await open(pages.kernel);
+  const targets = () => page.locator("#observed .drawing").evaluate((d) => d.querySelectorAll(".target").length);
+  const names = () => page.locator("#observed .target > h4").allTextContents();
+  await choose(page, 1);
+  assert.equal(await targets(), 0);
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.deepEqual((await names()).sort(), [...TARGETS].sort());
+  assert.equal((await names())[0], TARGETS[1]);
+  const pictures = await page
+    .locator("#observed .drawing svg")
+    .evaluateAll((all) => all.map((svg) => svg.outerHTML).filter((text) => text.includes("<circle")));
+  assert.equal(new Set(pictures).size, TARGETS.length);
+  assert.equal(await page.locator("#correlation .target").count(), 0);
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  assert.equal(await targets(), 0);
+  // The browser does the same by itself, and the page is as before when the paper is out.
+  await page.evaluate(() =>
+    addEventListener("beforeprint", () => (window.printed = document.querySelectorAll("#observed .target").length)),
+  );
+  await page.pdf({ format: "A4" });
+  assert.equal(await page.evaluate(() => window.printed), TARGETS.length);
+  assert.equal(await targets(), 0);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
 test("light, dark, phone and paper", async () => {
   const look = {
     light: {},

@@ -4,6 +4,7 @@ const INSIDE_FIGURES = [
   {
     section: "inside",
     id: "trace",
+    once: true,
     title: "How the fit went",
     wide: true,
     read:
@@ -57,6 +58,7 @@ const INSIDE_FIGURES = [
   {
     section: "inside",
     id: "kernel",
+    once: true,
     title: "The kernel",
     wide: true,
     read:

@@ -9,6 +9,7 @@ const LEARNED_FIGURES = [
   {
     section: "learned",
     id: "relevance",
+    once: true,
     title: "Relevance of inputs",
     wide: true,
     read: (facts) =>
@@ -254,6 +255,7 @@ const LEARNED_FIGURES = [
   {
     section: "learned",
     id: "scales",
+    once: true,
     title: "Learned input scales",
     read:
       "How fast the function may change along each input. This is not relevance: an input can vary fast and " +

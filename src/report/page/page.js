@@ -3,6 +3,8 @@
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const taskChoice = document.getElementById("task");
 const drawn = [];
+/** What paper has beside the screen: figures of the other targets. */
+const onPaper = [];
 let whatIf = null;
 
 facts.targets.forEach((name, c) => taskChoice.append(element("option", { value: c, textContent: name })));
@@ -113,12 +115,39 @@ function frame(figure) {
     drawing.append(element("p", { className: "note", textContent: missing }));
     return;
   }
-  drawn.push((task) => {
-    // The frame keeps its height while its content is exchanged: the page must not jump.
-    drawing.replaceChildren(figure.draw(facts, task, Math.max(260, drawing.clientWidth)));
-    drawing.querySelectorAll("svg").forEach((svg) => svg.setAttribute("role", "img"));
-    drawing.querySelectorAll("svg").forEach((svg) => svg.setAttribute("aria-label", `${figure.title}. ${read}`));
-  });
+  const picture = (task) => {
+    const drawn = figure.draw(facts, task, Math.max(260, drawing.clientWidth));
+    for (const svg of [drawn, ...drawn.querySelectorAll("svg")].filter((node) => node.tagName === "svg")) {
+      svg.setAttribute("role", "img");
+      svg.setAttribute("aria-label", `${figure.title}. ${read}`);
+    }
+    return drawn;
+  };
+  // The frame keeps its height while its content is exchanged: the page must not jump.
+  drawn.push((task) => drawing.replaceChildren(picture(task)));
+  if (!figure.once) onPaper.push({ drawing, picture });
+}
+
+/** Paper has no selector of targets: what it would choose is printed for all of them, the chosen one first. */
+function addTargets() {
+  if (facts.targets.length === 1) return;
+  const chosen = chosenTask();
+  const order = [chosen, ...d3.range(facts.targets.length).filter((task) => task !== chosen)];
+  for (const entry of onPaper) {
+    entry.shown = [...entry.drawing.childNodes];
+    const block = (task) => {
+      const title = element("h4", { textContent: facts.targets[task] });
+      return element("div", { className: "target" }, title, ...(task === chosen ? entry.shown : [entry.picture(task)]));
+    };
+    entry.drawing.replaceChildren(...order.map(block));
+  }
+}
+
+function removeTargets() {
+  for (const entry of onPaper.filter((entry) => entry.shown)) {
+    entry.drawing.replaceChildren(...entry.shown);
+    entry.shown = null;
+  }
 }
 
 function frameWhatIf() {
@@ -216,6 +245,8 @@ function start() {
   fillOrigin();
   chooseTheme();
   document.getElementById("print").addEventListener("click", () => print());
+  addEventListener("beforeprint", addTargets);
+  addEventListener("afterprint", removeTargets);
   taskChoice.addEventListener("change", redraw);
   // A phone changes the height of its window while it scrolls: only the width counts.
   let width = innerWidth,

@@ -75,6 +75,7 @@ const QUALITY_FIGURES = [
   {
     section: "quality",
     id: "comparison",
+    once: true,
     title: "Beside simpler models",
     read:
       "R² of each target with every row left out: longer is better. If ridge regression reaches as far, " +

@@ -4,6 +4,7 @@ const SINGLE_FIGURES = [
   {
     section: "single",
     id: "local",
+    once: true,
     title: "A training row taken apart",
     wide: true,
     read: (facts) =>

@@ -4,6 +4,7 @@ const TOGETHER_FIGURES = [
   {
     section: "together",
     id: "correlation",
+    once: true,
     title: "Correlation of targets",
     wide: true,
     read:
