@@ -11,7 +11,7 @@ pub use views::{KernelView, Link, Sinusoid};
 use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelMachine, Learned, learn};
-use crate::linalg::{Mat, MatRef, Threads, select_rows};
+use crate::linalg::{Mat, MatRef, Threads};
 use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use rand::SeedableRng;
@@ -160,11 +160,10 @@ fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -
         });
     }
     let threads = Threads::current();
-    let part = part_of_rows(problem, LEARNING_ROWS, settings.seed);
+    let part = problem.part(LEARNING_ROWS, settings.seed);
     let learned_from = part.as_ref().unwrap_or(problem);
     // Most of the way costs little with few rows.
-    let few =
-        part_of_rows(learned_from, FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
+    let few = learned_from.part(FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
     let mut trace = Vec::new();
     let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
         trace.clear();
@@ -192,31 +191,6 @@ fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -
     };
     let machine = KernelMachine::new(problem, kernel, noise, threads)?;
     Ok(Machine { machine, shared_noise: noise, trace, stop })
-}
-
-/// So many rows, chosen by the seed; `None` if these are all.
-fn part_of_rows(problem: &Problem, count: usize, seed: u64) -> Option<Problem> {
-    let rows = problem.inputs.nrows();
-    if rows <= count {
-        return None;
-    }
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut dealt: Vec<(u64, usize)> = (0..rows).map(|row| (rand::Rng::next_u64(&mut rng), row)).collect();
-    dealt.sort_unstable();
-    let mut chosen: Vec<usize> = dealt[..count].iter().map(|(_, row)| *row).collect();
-    chosen.sort_unstable();
-    let weights: Vec<f64> = chosen.iter().map(|&row| problem.root[row].powi(2)).collect();
-    let mut targets = Mat::full(count, problem.tasks(), f64::NAN);
-    for group in &problem.groups {
-        for (i, &row) in chosen.iter().enumerate() {
-            let Some(at) = group.position(row) else { continue };
-            for (c, &task) in group.tasks.iter().enumerate() {
-                // Weighted targets carry the root of the weight, which Problem will put back.
-                targets[(i, task)] = if group.root[at] > 0.0 { group.targets[(at, c)] / group.root[at] } else { 0.0 };
-            }
-        }
-    }
-    Some(Problem::new(select_rows(problem.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights)))
 }
 
 /// Raw targets are squared and summed as they are: refuse what would overflow.

@@ -2,6 +2,8 @@
 //! share their observed rows put together.
 
 use crate::linalg::{Mat, dot, select_rows};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -74,6 +76,32 @@ impl Problem {
         }
         let variance = total / self.mass.iter().sum::<f64>();
         if variance > 0.0 { variance } else { 1.0 }
+    }
+
+    /// So many of its rows, chosen by the seed; `None` if these are all.
+    pub(crate) fn part(&self, count: usize, seed: u64) -> Option<Problem> {
+        let rows = self.inputs.nrows();
+        if rows <= count {
+            return None;
+        }
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut dealt: Vec<(u64, usize)> = (0..rows).map(|row| (rng.next_u64(), row)).collect();
+        dealt.sort_unstable();
+        let mut chosen: Vec<usize> = dealt[..count].iter().map(|(_, row)| *row).collect();
+        chosen.sort_unstable();
+        let weights: Vec<f64> = chosen.iter().map(|&row| self.root[row].powi(2)).collect();
+        let mut targets = Mat::full(count, self.tasks(), f64::NAN);
+        for group in &self.groups {
+            for (i, &row) in chosen.iter().enumerate() {
+                let Some(at) = group.position(row) else { continue };
+                for (c, &task) in group.tasks.iter().enumerate() {
+                    // Weighted targets carry the root of the weight, which Problem will put back.
+                    targets[(i, task)] =
+                        if group.root[at] > 0.0 { group.targets[(at, c)] / group.root[at] } else { 0.0 };
+                }
+            }
+        }
+        Some(Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights)))
     }
 
     /// Number of tasks C.
