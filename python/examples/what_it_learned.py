@@ -37,7 +37,7 @@ relevance = pd.DataFrame(model.relevance_, index=model.feature_names_in_, column
 print(relevance.round(2).to_string())
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
-relevance.plot.barh(ax=axes[0, 0], width=0.8)
+relevance.plot.barh(ax=axes[0, 0], width=0.8, xerr=model.relevance_std_.T, error_kw={"linewidth": 0.8})
 axes[0, 0].invert_yaxis()
 axes[0, 0].set(title="Relevance: share of variance", xlabel="")
 axes[0, 0].legend(frameon=False)

@@ -327,6 +327,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         return total
 
     @property
+    def relevance_std_(self) -> Floats:
+        """Posterior standard deviation of ``relevance_``: what the data leave open about it."""
+        check_is_fitted(self)
+        std: Floats = self.model_.relevance(self._threads())[1]
+        return std
+
+    @property
     def sinusoids_(self) -> Any:
         """The kept cosines as a frame, a row for each, in the units of the data.
 

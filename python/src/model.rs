@@ -201,7 +201,7 @@ impl Model {
     }
 
     /// Relevance of each input column (rows) for each target: the share of the variance of the prediction that is lost
-    /// or gained when the column alone is exchanged between training rows; and the part of it that needs no other input.
+    /// or gained when the column alone is exchanged between training rows; and its standard deviation.
     fn relevance<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
         let training = self.training(py, "relevance")?;
         let pool = threads(count)?;
@@ -218,7 +218,7 @@ impl Model {
         let spread = |table: &Mat<f64>| {
             Mat::from_fn(columns.len(), table.ncols(), |d, c| place[d].map_or(0.0, |at| table[(at, c)]))
         };
-        Ok((array(py, &spread(&shares.total))?, array(py, &spread(&shares.first_order))?))
+        Ok((array(py, &spread(&shares.total))?, array(py, &spread(&shares.total_std))?))
     }
 
     /// Frequencies, phases, wavelengths, weights, their deviations and precisions of the cosines, a row for each.

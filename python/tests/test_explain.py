@@ -47,6 +47,7 @@ def test_shapley_values_are_those_of_the_definition(settings):
     assert np.allclose(parts.base + parts.shapley.sum(axis=1), parts.prediction, rtol=0, atol=1e-9 * scale)
     assert np.all(parts.std >= 0) and np.all(parts.total >= parts.first_order - 1e-9)
     assert np.array_equal(parts.total, model.relevance_)
+    assert np.array_equal(parts.total_std, model.relevance_std_)
     assert model.explain().shapley.shape[0] == len(X)
 
 
