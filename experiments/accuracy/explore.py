@@ -80,7 +80,7 @@ def run_bucket(ps,cfg):
             ADt[s,k]=((Xt[s][:,:,None,:]-X[s][:,None,:,:]).abs()**float(k[1:])).float()
     def lg_init(k):
         k=k.split('_')[0]
-        base={'lin':torch.zeros(B),'slin':torch.zeros(B),'rbf':-torch.log(2*dd.cpu()),'rq':-torch.log(2*dd.cpu()),'l2':-.5*torch.log(2*dd.cpu()),'m3':math.log(1.7)-.5*torch.log(2*dd.cpu()),'m5':math.log(2.2)-.5*torch.log(2*dd.cpu()),'l1':-torch.log(1.13*dd.cpu()),'add':torch.zeros(B)}.get(k,-torch.log(1.5*dd.cpu()))
+        base={'lin':torch.zeros(B),'slin':torch.zeros(B),'rbf':-torch.log(2*dd.cpu()),'rq':-torch.log(2*dd.cpu()),'l2':-.5*torch.log(2*dd.cpu()),'m3':math.log(1.7)-.5*torch.log(2*dd.cpu()),'m5':math.log(2.2)-.5*torch.log(2*dd.cpu()),'l1':-torch.log(1.13*dd.cpu()),'add':torch.zeros(B),'quad':torch.zeros(B),'arc':torch.zeros(B)}.get(k,-torch.log(1.5*dd.cpu()))
         return base.to(dev)
     lg0=torch.stack([lg_init(k) for k,_ in fams],1)
     sep=cfg.get('sep',False); nr=F if sep else 1
@@ -93,6 +93,12 @@ def run_bucket(ps,cfg):
             a,b=Xa[s],Xb[s]
             if k=='lin': K=(a@b.transpose(1,2))/dd[:,None,None]
             elif k=='slin': K=((a*(rho**2)[:,None])@b.transpose(1,2))/dd[:,None,None]
+            elif k=='quad': K=((a*rho[:,None])@b.transpose(1,2)/dd[:,None,None])**2
+            elif k=='arc':
+                w=rho/dd[:,None]; aw=a*w[:,None]
+                ip=aw@b.transpose(1,2)+g; na=torch.sqrt((aw*a).sum(2)+g[:,:,0]); nb=torch.sqrt(((b*w[:,None])*b).sum(2)+g[:,:,0])
+                nn=na[:,:,None]*nb[:,None]; cs=(ip/nn).clamp(-1+1e-9,1-1e-9); th=torch.acos(cs)
+                K=nn/math.pi*(torch.sqrt(1-cs*cs)+(math.pi-th)*cs)
             elif k=='l1':
                 d=torch.matmul(ADx[s].view(B,-1,D),rho.float()[:,:,None]).view(B,a.shape[1],b.shape[1]).double()
                 K=torch.exp(-g*d)
@@ -111,6 +117,9 @@ def run_bucket(ps,cfg):
             v=torch.exp(par['lv'][:,i])[:,None]; rho=rho_all[:,i if sep else 0]
             if k=='lin': out=out+v*(Xa[s]**2).sum(2)/dd[:,None]
             elif k=='slin': out=out+v*((Xa[s]*rho[:,None])**2).sum(2)/dd[:,None]
+            elif k.startswith('quad'): r_=dmask if k.endswith('_i') else rho; out=out+v*((Xa[s]**2*r_[:,None]).sum(2)/dd[:,None])**2
+            elif k.startswith('arc'):
+                r_=dmask if k.endswith('_i') else rho; out=out+v*((Xa[s]**2*r_[:,None]).sum(2)/dd[:,None]+torch.exp(par['lg'][:,i])[:,None])
             else: out=out+v*torch.ones(Xa[s].shape[:2],device=dev)
         return out+1.0
     ard=cfg.get('shrink',1.0)>0; sh=cfg.get('shrink',1.0); steps=cfg.get('steps',100); lr0=cfg.get('lr',.1)
@@ -148,7 +157,33 @@ def run_bucket(ps,cfg):
             del ADm
         else: pr,ev=learn(X,Y,AD,n,rowpad,anchor)
         members.append(pr)
+    if cfg.get('draws'):
+        # Langevin dynamics (BAOAB) from the maximum: draws from the posterior of all hyper-parameters
+        anchor=torch.zeros(B,nr,D,device=dev); scale=dict(lg=.3,lv=.3,ls=.3,lr=cfg.get('rscale',1.0)); eps=cfg.get('eps',.1); a=math.exp(-eps)
+        torch.manual_seed(7)
+        th={k:v.clone() for k,v in members[0].items()}; vel={k:torch.randn_like(v) for k,v in th.items()}
+        def grad(th):
+            q={k:v.detach().requires_grad_(True) for k,v in th.items()}
+            K=kern(q,X,X,AD)+torch.diag_embed(torch.exp(q['ls'])[:,None]+1e-7+rowpad)
+            with torch.no_grad():
+                L,_=torch.linalg.cholesky_ex(K); Ki=torch.cholesky_inverse(L); A=Ki@Y
+                G=.5*(A@A.transpose(1,2)-c[:,None,None]*Ki)*tw[:,None,None]
+            K.backward(-G)
+            prior=((q['lg']-lg0)**2).sum()/18+((q['lv']-math.log(.5))**2).sum()/18+((q['ls']-math.log(.2))**2).sum()/18
+            prior=prior+.5*((q['lr']-anchor)**2).sum()/sh**2
+            prior.backward()
+            return {k:torch.nan_to_num(v.grad)*scale[k] for k,v in q.items()}
+        g=grad(th); drawn=[]; burn=cfg.get('burn',60); gap=cfg.get('gap',12)
+        for it in range(burn+gap*cfg['draws']):
+            for k in th:
+                vel[k]=vel[k]-.5*eps*g[k]; th[k]=th[k]+.5*eps*scale[k]*vel[k]
+                vel[k]=a*vel[k]+math.sqrt(1-a*a)*torch.randn_like(vel[k]); th[k]=(th[k]+.5*eps*scale[k]*vel[k]).clamp(-12,8)
+            g=grad(th)
+            for k in th: vel[k]=vel[k]-.5*eps*g[k]
+            if it>=burn and (it-burn)%gap==gap-1: drawn.append({k:v.clone() for k,v in th.items()})
+        members=drawn if cfg.get('only',True) else members+drawn
     par={k:torch.stack([q[k] for q in members]).mean(0) for k in members[0]}
+    if cfg.get('spread'): print('sd of lr',float(torch.stack([q['lr'] for q in members]).std(0).mean()),'lv',float(torch.stack([q['lv'] for q in members]).std(0).mean()))
     if cfg.get('combine')=='par': members=[par]
     with torch.no_grad():
         mean_of=lambda f:sum(f(q) for q in members)/len(members)
