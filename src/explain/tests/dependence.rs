@@ -108,7 +108,7 @@ fn deviations_of_variance_shares_are_those_of_quadratic_forms() {
                 share[i / count] * share[j / count] * centre(i % count, j % count)
             });
             let draws = model.sample(hybrids.as_ref(), 4000, 1).unwrap();
-            for c in 0..2 {
+            for (c, covariance) in covariance.iter().enumerate() {
                 let signal = found.signal_std[c].powi(2);
                 let mean = values.as_ref().subcols(c, 1).to_owned();
                 for (form_matrix, value, std) in [
@@ -117,10 +117,10 @@ fn deviations_of_variance_shares_are_those_of_quadratic_forms() {
                 ] {
                     let quadratic = |f: &Mat<f64>| product(&f.transpose().to_owned(), &product(form_matrix, f))[(0, 0)];
                     assert!((quadratic(&mean) / signal - value).abs() < 1e-9 * value.max(1.0), "{form}");
-                    let spread = product(form_matrix, &covariance[c]);
+                    let spread = product(form_matrix, covariance);
                     let trace: f64 = (0..spread.nrows()).map(|i| product(&spread, &spread)[(i, i)]).sum();
                     let along = product(form_matrix, &mean);
-                    let along = product(&along.transpose().to_owned(), &product(&covariance[c], &along))[(0, 0)];
+                    let along = product(&along.transpose().to_owned(), &product(covariance, &along))[(0, 0)];
                     let expected = (2.0 * trace + 4.0 * along).max(0.0).sqrt() / signal;
                     assert!((std - expected).abs() < 1e-6 * expected.max(1e-6), "{form}: {std}, not {expected}");
                     let drawn: Vec<f64> =
