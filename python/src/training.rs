@@ -45,7 +45,7 @@ impl Given<'_> {
         };
         let targets = matrix(&self.targets);
         let named = self.target_names.iter().enumerate().take(targets.ncols());
-        let targets = named
+        let targets: Vec<Column> = named
             .map(|(c, name)| Column { name: name.clone(), values: Values::Numeric(targets.col_as_slice(c).to_vec()) })
             .collect();
         let roles = Roles { targets: self.target_names.clone(), ..Roles::default() };
@@ -56,16 +56,11 @@ impl Given<'_> {
     }
 
     /// Reads the inputs where they lie, if every row and every number is used and there is nothing to encode.
-    fn as_it_is(
-        &self,
-        targets: &Vec<Column>,
-        roles: &Roles,
-        missing: MissingInputs,
-    ) -> Result<Option<Training>, Failure> {
+    fn as_it_is(&self, targets: &[Column], roles: &Roles, missing: MissingInputs) -> Result<Option<Training>, Failure> {
         let Some((lent, inputs)) = self.inputs.lent() else { return Ok(None) };
         let mut names = HashSet::new();
         let distinct = self.input_names.iter().chain(&self.target_names).all(|name| names.insert(name));
-        let table = Table::new(targets.clone())?;
+        let table = Table::new(targets.to_vec())?;
         if !distinct || table.rows() != inputs.nrows() || self.input_names.len() != inputs.ncols() {
             return Ok(None);
         }
