@@ -93,7 +93,8 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
     converged_ : bool
         Whether it converged.
     noise_std_ : array of shape (n_targets,)
-        Standard deviation of the noise of each target, in its unit.
+        Standard deviation of the noise of each target, in its unit. The rough part of the default kernel can take up some
+        of the noise: the deviations of ``predict`` have both parts, this one alone may be too small.
     notes_ : list of str
         What the fit noticed in the data: levels, gaps, columns left out.
     target_names_ : array of shape (n_targets,)

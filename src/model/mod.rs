@@ -478,7 +478,8 @@ impl Model {
         &self.target_scale.scale
     }
 
-    /// Standard deviation of the noise of each task, on its original scale.
+    /// Standard deviation of the noise of each task, on its original scale. The rough families of a kernel machine can
+    /// take up part of what is noise: the deviation of a prediction has both parts, this one alone may be too small.
     pub fn noise_std(&self) -> Vec<f64> {
         let scales = self.target_scale.scale.iter().enumerate();
         scales.map(|(c, scale)| scale * self.noise_variance(c).sqrt()).collect()
