@@ -329,7 +329,8 @@ fn panel(records: &[Record], dataset: &str) -> Panel {
 
 fn document(records: &[Record], datasets: &[String], picture: &Picture) -> Document {
     let caption = "Task R² against the number of features to begin with; the numbers are features that stay, mean of \
-                   the folds; the dotted line is at as many features as training rows; what is below −0.25 is drawn there";
+                   the folds; the dotted line is at as many features as training rows; what is below −0.25 is drawn \
+                   there";
     let figure = Block::Figure { file: "figure2.svg".into(), caption: caption.into(), svg: picture.svg.clone() };
     let mut blocks = vec![Block::Paragraph(summary::provenance(records.iter())), figure];
     blocks.extend(in_words(records, datasets).map(Block::Paragraph));
