@@ -64,8 +64,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let relevance = timed("relevance", || explainer.relevance())?;
     println!(
         "from {} rows, deviations from {}, Shapley values of {} against {}{}",
-        relevance.background.len(),
-        relevance.std_background.len(),
+        relevance.variance.background.len(),
+        relevance.variance.std_background.len(),
         relevance.explained.len(),
         relevance.shapley.background.len(),
         if relevance.shapley.std.is_some() { " with deviations" } else { "" },

@@ -16,13 +16,29 @@ const PAIRED: usize = 32;
 /// Fewest background rows for which deviations of Shapley values say something.
 const FEWEST: usize = 8;
 
-/// Relevance of each input (rows) for each task (columns).
-///
-/// The distribution behind the two variances: the input in question as in one background row, all others together as in
-/// another, independent of it. Inputs other than the one in question keep their dependence among each other; shares of
-/// different inputs therefore need not add up to one.
+/// Relevance of each input for each task, in two ways.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relevance {
+    /// By variances.
+    pub variance: VarianceShares,
+    /// Mean absolute Shapley value (inputs × tasks) over the rows explained in `shapley`, in the unit of the target.
+    pub mean_absolute_shapley: Mat<f64>,
+    /// At most so large is its posterior standard deviation: the mean of those of the values. `None` where a kernel
+    /// machine has too many inputs to have them in a few seconds.
+    pub mean_absolute_shapley_std: Option<Mat<f64>>,
+    /// Rows explained in `shapley`.
+    pub explained: Vec<usize>,
+    /// Those values, with deviations unless a kernel machine has many inputs.
+    pub shapley: Shapley,
+}
+
+/// Shares of the variance of the prediction, inputs × tasks.
+///
+/// The distribution behind them: the input in question as in one background row, all others together as in another,
+/// independent of it. Inputs other than the one in question keep their dependence among each other; shares of different
+/// inputs therefore need not add up to one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VarianceShares {
     /// Variance of the partial dependence over the background's values of the input, as a share of the variance of the
     /// prediction over the background.
     pub first_order: Mat<f64>,
@@ -34,39 +50,11 @@ pub struct Relevance {
     pub first_order_std: Mat<f64>,
     /// The same for `total`.
     pub total_std: Mat<f64>,
-    /// Mean absolute Shapley value over the rows explained in `shapley`, in the unit of the target.
-    pub mean_absolute_shapley: Mat<f64>,
-    /// At most so large is its posterior standard deviation: the mean of those of the values. `None` where a kernel
-    /// machine has too many inputs to have them in a few seconds.
-    pub mean_absolute_shapley_std: Option<Mat<f64>>,
     /// Standard deviation of the prediction over the background, for each task, in the unit of the target.
     pub signal_std: Vec<f64>,
-    /// Background rows used for the two variances.
+    /// Background rows used for the variances.
     pub background: Vec<usize>,
     /// Background rows used for their deviations.
-    pub std_background: Vec<usize>,
-    /// Rows explained in `shapley`.
-    pub explained: Vec<usize>,
-    /// Those values, with deviations unless a kernel machine has many inputs.
-    pub shapley: Shapley,
-}
-
-/// The variances of [`Relevance`], which has the meaning of each field.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VarianceShares {
-    /// Inputs × tasks, the input alone.
-    pub first_order: Mat<f64>,
-    /// Inputs × tasks, with interactions.
-    pub total: Mat<f64>,
-    /// Posterior standard deviation of each `first_order`.
-    pub first_order_std: Mat<f64>,
-    /// Posterior standard deviation of each `total`.
-    pub total_std: Mat<f64>,
-    /// Standard deviation of the prediction over the background.
-    pub signal_std: Vec<f64>,
-    /// Background rows used.
-    pub background: Vec<usize>,
-    /// Background rows used for the deviations.
     pub std_background: Vec<usize>,
 }
 
@@ -74,7 +62,7 @@ impl Explainer<'_> {
     /// Relevance of every input. Where all rows would take longer than a few seconds on two cores, rows are thinned
     /// evenly; the result names those used.
     pub fn relevance(&self) -> Result<Relevance> {
-        let shares = self.variance_shares()?;
+        let variance = self.variance_shares()?;
         let (plain, with_std) = (self.affordable_sample(false), self.affordable_sample(true));
         let sample = |(rows, against): (usize, usize), uncertain: bool| {
             let sample = self.background(rows);
@@ -88,7 +76,7 @@ impl Explainer<'_> {
         // For fewer rows, but with deviations, unless these are much fewer.
         let uncertain = 2 * with_std.1 >= plain.1 && 2 * with_std.0 >= plain.0;
         let (shapley, explained) = sample(if uncertain { with_std } else { plain }, uncertain)?;
-        let (inputs, tasks) = (shares.total.nrows(), shares.total.ncols());
+        let (inputs, tasks) = variance.total.shape();
         let mean_absolute = |tables: &[Mat<f64>], share: &[f64]| {
             Mat::from_fn(inputs, tasks, |input, c| {
                 tables[c].col_as_slice(input).iter().zip(share).map(|(value, share)| share * value.abs()).sum()
@@ -103,15 +91,9 @@ impl Explainer<'_> {
             }
         };
         Ok(Relevance {
-            first_order: shares.first_order,
-            total: shares.total,
-            first_order_std: shares.first_order_std,
-            total_std: shares.total_std,
+            variance,
             mean_absolute_shapley: mean_absolute(&shapley.values, &explained.share),
             mean_absolute_shapley_std,
-            signal_std: shares.signal_std,
-            background: shares.background,
-            std_background: shares.std_background,
             explained: explained.rows,
             shapley,
         })

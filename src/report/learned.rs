@@ -95,7 +95,7 @@ impl Learned {
         let explainer = Explainer::new(model, rows, data.and_then(Dataset::weights))?;
         let relevance = explainer.relevance()?;
         let tasks = model.target_names().len();
-        let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.total.col_as_slice(c))).collect();
+        let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.variance.total.col_as_slice(c))).collect();
         let most_relevant = |count: usize| -> BTreeSet<usize> {
             order.iter().flat_map(|inputs| inputs.iter().take(count).copied()).collect()
         };
@@ -104,7 +104,8 @@ impl Learned {
         let curve = |&input: &usize| Curve::new(&explainer, input, options.row_data);
         // What an input does beyond its own curve, it does together with others.
         let together = |c: usize| -> Vec<f64> {
-            let pairs = relevance.total.col_as_slice(c).iter().zip(relevance.first_order.col_as_slice(c));
+            let pairs =
+                relevance.variance.total.col_as_slice(c).iter().zip(relevance.variance.first_order.col_as_slice(c));
             pairs.map(|(total, alone)| total - alone).collect()
         };
         let surface = |c: usize| Surface::new(&explainer, &falling(&together(c)), c, options.row_data);
@@ -143,11 +144,11 @@ fn by_task(table: &Mat<f64>) -> Vec<Vec<f64>> {
 impl RelevanceFacts {
     fn new(relevance: &Relevance) -> RelevanceFacts {
         RelevanceFacts {
-            first_order: by_task(&relevance.first_order),
-            total: by_task(&relevance.total),
+            first_order: by_task(&relevance.variance.first_order),
+            total: by_task(&relevance.variance.total),
             shapley: by_task(&relevance.mean_absolute_shapley),
-            first_order_std: by_task(&relevance.first_order_std),
-            total_std: by_task(&relevance.total_std),
+            first_order_std: by_task(&relevance.variance.first_order_std),
+            total_std: by_task(&relevance.variance.total_std),
             shapley_std: relevance.mean_absolute_shapley_std.as_ref().map(by_task),
         }
     }

@@ -60,7 +60,7 @@ fn relevance_is_that_of_all_hybrid_rows() {
         let fitted = model.predict_mean(data.inputs()).unwrap();
         for c in 0..2 {
             let signal = variance(&|n| fitted[(n, c)]);
-            assert!((relevance.signal_std[c] / signal.sqrt() - 1.0).abs() < 1e-9, "{form}");
+            assert!((relevance.variance.signal_std[c] / signal.sqrt() - 1.0).abs() < 1e-9, "{form}");
             for d in 0..3 {
                 // Row x in column d, row z in the others.
                 let hybrids = Mat::from_fn(169, 3, |i, e| data.inputs()[(if e == d { i / 13 } else { i % 13 }, e)]);
@@ -69,7 +69,7 @@ fn relevance_is_that_of_all_hybrid_rows() {
                 let first = variance(&curve) / signal;
                 let total: f64 =
                     (0..13).map(|z| share[z] * variance(&|x| values[(x * 13 + z, c)])).sum::<f64>() / signal;
-                let (a, b) = (relevance.first_order[(d, c)], relevance.total[(d, c)]);
+                let (a, b) = (relevance.variance.first_order[(d, c)], relevance.variance.total[(d, c)]);
                 assert!((a - first).abs() < 1e-9 * first.max(1.0), "{form}: {a}, not {first}");
                 assert!((b - total).abs() < 1e-9 * total.max(1.0), "{form}: {b}, not {total}");
                 assert!(a <= b + 1e-12);
