@@ -15,7 +15,7 @@ def ranknormal(A,B):
         mid=(np.cumsum(cnt)-cnt/2)/len(A); z=ndtri(mid)
         out[0][:,d]=z[inv]; out[1][:,d]=np.interp(B[:,d],u,z)
     m,s=standardise(out[0]); return (out[0]-m)/s,(out[1]-m)/s
-WARP=False
+WARP=False; LOOK=False # LOOK: show the test scores of the eight sets too
 def problems(which):
     P=[]
     for i,n in enumerate(NAMES):
@@ -37,7 +37,9 @@ def problems(which):
                     for j in range(k):
                         for o,v in zip(out,(a,b)): o.append(np.clip(v[:,d],e[j],e[j+1])-(0 if j==0 and k==1 else np.clip(0,e[j],e[j+1])))
                 return np.stack(out[0],1),np.stack(out[1],1)
-            P.append(dict(name=n,fold=f,raw=(A,B),rank=(RA,RB),slog=restd(slog(A),slog(B)),clip=(np.clip(A,-3,3),np.clip(B,-3,3)),**({'w3':warp(A,B,3),'w6':warp(A,B,6)} if WARP else {}),Y=(Y[tr]-my)/sy,Yt=(Y[te]-my)/sy,my=my,sy=sy))
+            U,S_,Vt=np.linalg.svd(A,full_matrices=False); kk=S_>1e-3*S_[0]; W_=(Vt[kk].T/S_[kk])*np.sqrt(len(A))
+            PC=tuple(np.pad(v@W_,((0,0),(0,A.shape[1]-kk.sum()))) for v in (A,B))
+            P.append(dict(pc=PC,name=n,fold=f,raw=(A,B),rank=(RA,RB),slog=restd(slog(A),slog(B)),clip=(np.clip(A,-3,3),np.clip(B,-3,3)),**({'w3':warp(A,B,3),'w6':warp(A,B,6)} if WARP else {}),Y=(Y[tr]-my)/sy,Yt=(Y[te]-my)/sy,my=my,sy=sy))
     return P
 def split_tasks(P):
     out=[]
@@ -54,6 +56,15 @@ def pad(arrs,shape):
     t=np.zeros((len(arrs),)+shape)
     for i,a in enumerate(arrs): t[(i,)+tuple(slice(0,s) for s in a.shape)]=a
     return torch.as_tensor(t,device=dev)
+def yj(y,l):
+    p=y>=0; yp=torch.where(p,y,torch.zeros_like(y)); yn=torch.where(p,torch.zeros_like(y),-y)
+    sm=lambda e:torch.where(e.abs()<1e-4,torch.full_like(e,1e-4),e)
+    a=sm(l); b=sm(2-l)
+    return torch.where(p,(torch.exp(a*torch.log1p(yp))-1)/a,-(torch.exp(b*torch.log1p(yn))-1)/b), torch.where(p,(l-1)*torch.log1p(yp),(1-l)*torch.log1p(yn))
+def yj_inv(z,l):
+    p=z>=0; sm=lambda e:torch.where(e.abs()<1e-4,torch.full_like(e,1e-4),e); a=sm(l); b=sm(2-l)
+    zp=torch.where(p,z,torch.zeros_like(z)); zn=torch.where(p,torch.zeros_like(z),-z)
+    return torch.where(p,torch.exp(torch.log1p((a*zp).clamp_min(-.999))/a)-1,1-torch.exp(torch.log1p((b*zn).clamp_min(-.999))/b))
 def run_bucket(ps,cfg):
     B=len(ps); N=max(len(p['Y']) for p in ps); T=max(len(p['Yt']) for p in ps)
     D=max(p['raw'][0].shape[1] for p in ps); W=cfg.get('warp',0); C=max(p['Y'].shape[1] for p in ps)
@@ -72,7 +83,7 @@ def run_bucket(ps,cfg):
     AD={}; ADt={}
     for k,s in fams:
         k=k.split('_')[0]
-        if k in('l1','add') and s not in AD:
+        if (k in('l1','add','anova') or k[:2] in('rr','cc')) and s not in AD:
             AD[s]=(X[s][:,:,None,:]-X[s][:,None,:,:]).abs().float()
             ADt[s]=(Xt[s][:,:,None,:]-X[s][:,None,:,:]).abs().float()
         if k[0]=='p' and (s,k) not in AD:
@@ -80,10 +91,10 @@ def run_bucket(ps,cfg):
             ADt[s,k]=((Xt[s][:,:,None,:]-X[s][:,None,:,:]).abs()**float(k[1:])).float()
     def lg_init(k):
         k=k.split('_')[0]
-        base={'lin':torch.zeros(B),'slin':torch.zeros(B),'rbf':-torch.log(2*dd.cpu()),'rq':-torch.log(2*dd.cpu()),'l2':-.5*torch.log(2*dd.cpu()),'m3':math.log(1.7)-.5*torch.log(2*dd.cpu()),'m5':math.log(2.2)-.5*torch.log(2*dd.cpu()),'l1':-torch.log(1.13*dd.cpu()),'add':torch.zeros(B),'quad':torch.zeros(B),'arc':torch.zeros(B)}.get(k,-torch.log(1.5*dd.cpu()))
+        base={'lin':torch.zeros(B),'slin':torch.zeros(B),'rbf':-torch.log(2*dd.cpu()),'rq':-torch.log(2*dd.cpu()),'l2':-.5*torch.log(2*dd.cpu()),'m3':math.log(1.7)-.5*torch.log(2*dd.cpu()),'m5':math.log(2.2)-.5*torch.log(2*dd.cpu()),'l1':-torch.log(1.13*dd.cpu()),'add':torch.zeros(B),'quad':torch.zeros(B),'anova':torch.zeros(B),'arc':torch.zeros(B)}.get(k,-torch.log(1.5*dd.cpu()))
         return base.to(dev)
     lg0=torch.stack([lg_init(k) for k,_ in fams],1)
-    sep=cfg.get('sep',False); nr=F if sep else 1
+    lh0=-torch.log(dd)[:,None].expand(B,F)*cfg.get('hpow',1.0); sep=cfg.get('sep',False); nr=F if sep else 1
     def kern(par,Xa,Xb,ADx):
         rho_all=torch.exp(par['lr'])*dmask[:,None,:]; out=0
         for i,(k,s) in enumerate(fams):
@@ -99,6 +110,15 @@ def run_bucket(ps,cfg):
                 ip=aw@b.transpose(1,2)+g; na=torch.sqrt((aw*a).sum(2)+g[:,:,0]); nb=torch.sqrt(((b*w[:,None])*b).sum(2)+g[:,:,0])
                 nn=na[:,:,None]*nb[:,None]; cs=(ip/nn).clamp(-1+1e-9,1-1e-9); th=torch.acos(cs)
                 K=nn/math.pi*(torch.sqrt(1-cs*cs)+(math.pi-th)*cs)
+            elif k=='anova':
+                w=torch.exp(par['lh'][:,i])[:,None]*rho; h=torch.log1p((w.float()*dmask.float())[:,None,None]*torch.exp(-g.float()[...,None]*ADx[s]))
+                K=torch.exp(h.double().sum(3)-torch.log1p(w*dmask).sum(1)[:,None,None])
+            elif k[0]=='p':
+                d=torch.matmul(ADx[s,k].view(B,-1,a.shape[2]),rho.float()[:,:,None]).view(B,a.shape[1],b.shape[1]).double(); K=torch.exp(-g*d)
+            elif k[:2]=='rr':
+                q_=float(k[2:]); d=torch.matmul(ADx[s].view(B,-1,D),rho.float()[:,:,None]).view(B,a.shape[1],b.shape[1]).double(); K=(1+g*d/q_)**(-q_)
+            elif k[:2]=='cc':
+                q_=float(k[2:]); K=torch.exp(-q_*torch.log1p((g[...,None]*rho[:,None,None]).float()*ADx[s]/q_).sum(3).double())
             elif k=='l1':
                 d=torch.matmul(ADx[s].view(B,-1,D),rho.float()[:,:,None]).view(B,a.shape[1],b.shape[1]).double()
                 K=torch.exp(-g*d)
@@ -123,24 +143,64 @@ def run_bucket(ps,cfg):
             else: out=out+v*torch.ones(Xa[s].shape[:2],device=dev)
         return out+1.0
     ard=cfg.get('shrink',1.0)>0; sh=cfg.get('shrink',1.0); steps=cfg.get('steps',100); lr0=cfg.get('lr',.1)
+    live=(rowpad==0).double()[:,:,None]
+    def warped(lam):
+        w,j=yj(Y*cfg.get('yscale',1.0),lam[:,None]); m=(w*live).sum(1,keepdim=True)/n[:,None,None]; v=(((w-m)**2)*live).sum(1,keepdim=True)/n[:,None,None]+1e-12
+        return (w-m)/v.sqrt()*live,(j-.5*torch.log(v))*live*(v>1e-10)
+    iu=torch.ones(B,N,device=dev)
     def learn(X,Y,AD,n,rowpad,anchor,start=None):
-        par=dict(lg=lg0.clone(),lv=torch.full((B,F),math.log(.7/F),device=dev),ls=torch.full((B,),math.log(.3),device=dev),lr=anchor.clone())
+        nonlocal iu
+        nul=torch.full((B,1),30.,device=dev)
+        par=dict(lh=lh0.clone(),lam=torch.ones(B,C,device=dev),lg=lg0.clone(),lv=torch.full((B,F),math.log(.7/F),device=dev),ls=torch.full((B,),math.log(.3),device=dev),lr=anchor.clone())
         if start is not None: par={k:v.detach().clone() for k,v in start.items()}
         for v in par.values(): v.requires_grad_(True)
-        opt=torch.optim.Adam([v for k,v in par.items() if ard or k!='lr'],lr=lr0,betas=(.9,.95))
+        opt=torch.optim.Adam([v for k,v in par.items() if (ard or k!='lr') and (k!='lam' or cfg.get('yj')) and (k!='lh' or any(f[0].startswith('anova') for f in fams))],lr=lr0,betas=(.9,.95))
         sch=torch.optim.lr_scheduler.OneCycleLR(opt,lr0,total_steps=steps,pct_start=.1,div_factor=3,final_div_factor=30,cycle_momentum=False)
         for it in range(steps):
             opt.zero_grad()
-            K=kern(par,X,X,AD)+torch.diag_embed(torch.exp(par['ls'])[:,None]+1e-7+rowpad)
+            K=kern(par,X,X,AD)+torch.diag_embed(torch.exp(par['ls'])[:,None]*iu+1e-7+rowpad)
+            if cfg.get('yj'): Yw,lj=warped(par['lam']); Yc=Yw.detach()
+            else: Yc=Y
             with torch.no_grad():
-                L,_=torch.linalg.cholesky_ex(K); Ki=torch.cholesky_inverse(L); A=Ki@Y
+                L,_=torch.linalg.cholesky_ex(K); Ki=torch.cholesky_inverse(L); A=Ki@Yc
                 G=.5*(A@A.transpose(1,2)-c[:,None,None]*Ki)*tw[:,None,None]
+            if cfg.get('nu') and it>=cfg.get('from',30):
+                with torch.no_grad():
+                    S=(torch.exp(par['ls'])[:,None]*iu); r_=S[:,:,None]*A; v_=(S-S*S*torch.diagonal(Ki,dim1=1,dim2=2)).clamp_min(0)
+                    nu=nul if cfg['nu']=='learn' else cfg['nu']; q_=((r_**2).sum(2)+c[:,None]*v_)/torch.exp(par['ls'])[:,None]
+                    if cfg['nu']=='learn':
+                        a_=(nu+c[:,None])/2; b_=(nu+q_)/2; st=((torch.digamma(a_)-torch.log(b_)-a_/b_)*live[:,:,0]).sum(1,keepdim=True)
+                        gr=torch.tensor([[2.5,3,4,5,7,10,15,20,30,50,100,300,1000.]],device=dev); ob=n[:,None]*(gr/2*torch.log(gr/2)-torch.lgamma(gr/2))+gr/2*st-.5*((torch.log(gr)-math.log(cfg.get('nu0',30.)))/cfg.get('nus',1.))**2
+                        nul=gr[0,ob.argmax(1)][:,None]
+                    u=(nu+c[:,None])/(nu+((r_**2).sum(2)+c[:,None]*v_)/torch.exp(par['ls'])[:,None]); u=u/((u*live[:,:,0]).sum(1)/n)[:,None] if cfg.get('norm') else u
+                    iu=torch.exp(.7*torch.log(iu)-.3*torch.log(u))
             K.backward(-G)
-            prior=((par['lg']-lg0)**2).sum()/18+((par['lv']-math.log(.5))**2).sum()/18+((par['ls']-math.log(.2))**2).sum()/18
+            if cfg.get('yj'): ((A*Yw).sum()-lj.sum()+((par['lam']-1)**2).sum()/(2*cfg['yj']**2)).backward()
+            prior=((par['lh']-lh0)**2).sum()/18+((par['lg']-lg0)**2).sum()/18+((par['lv']-math.log(.5))**2).sum()/18+((par['ls']-math.log(.2))**2).sum()/18
             if ard: prior=prior+.5*((par['lr']-anchor)**2).sum()/sh**2
             prior.backward(); opt.step(); sch.step()
+        if cfg.get('nu')=='learn': print('nu',[(p['name'].split('/')[1][:5],float(v)) for p,v in zip(ps,nul[:,0]) if p['fold']==0])
         with torch.no_grad(): ev=-c*torch.log(torch.diagonal(L,dim1=1,dim2=2)).sum(1)-.5*(A*Y).sum((1,2))
         return {k:v.detach() for k,v in par.items()},ev
+    Yk=Y
+    if cfg.get('pre'):
+        Yn=np.zeros(tuple(Y.shape))
+        for b,p in enumerate(ps):
+            y=p['Y']
+            if cfg['pre']=='rank': z,_=ranknormal(y,y)
+            elif cfg['pre']=='yjm':
+                z=np.empty_like(y)
+                for j in range(y.shape[1]):
+                    best=None
+                    for l_ in np.arange(-1,3.01,.05):
+                        w,jac=yj(torch.as_tensor(y[:,j]),torch.tensor(float(l_))); w=w.numpy(); e=-.5*len(y)*np.log(w.var()+1e-300)+float(jac.sum())-.5*((l_-1)/cfg.get('sl',.25))**2
+                        if best is None or e>best[0]: best=(e,w)
+                    z[:,j]=best[1]
+            elif cfg['pre']=='wins': z=np.clip(y,-2,2)
+            elif cfg['pre']=='asinh': z=np.arcsinh(y)
+            m_,s_=standardise(z); Yn[b,:len(y),:y.shape[1]]=(z-m_)/s_
+        Yk=torch.as_tensor(Yn,device=dev)
+        if cfg.get('both'): Yk=torch.cat([Y,Yk],2); c=c*2; tw=tw*cfg.get('bt',.5)
     members=[]; gen=torch.Generator().manual_seed(5)
     for m in range(cfg.get('members',1)):
         anchor=torch.zeros(B,nr,D,device=dev)
@@ -155,8 +215,10 @@ def run_bucket(ps,cfg):
             ADm={s:(Xm[s][:,:,None,:]-Xm[s][:,None,:,:]).abs().float() for s in AD}
             pr,ev=learn(Xm,Ym,ADm,nm.double(),(1-live)*1e6,anchor)
             del ADm
-        else: pr,ev=learn(X,Y,AD,n,rowpad,anchor)
+        else: pr,ev=learn(X,Yk,AD,n,rowpad,anchor)
         members.append(pr)
+        if cfg.get('two'): members.append(learn(X,Y,AD,n,rowpad,anchor)[0])
+    if cfg.get('both'): c=c/2
     if cfg.get('draws'):
         # Langevin dynamics (BAOAB) from the maximum: draws from the posterior of all hyper-parameters
         anchor=torch.zeros(B,nr,D,device=dev); scale=dict(lg=.3,lv=.3,ls=.3,lr=cfg.get('rscale',1.0)); eps=cfg.get('eps',.1); a=math.exp(-eps)
@@ -188,12 +250,16 @@ def run_bucket(ps,cfg):
     with torch.no_grad():
         mean_of=lambda f:sum(f(q) for q in members)/len(members)
         K=mean_of(lambda q:kern(q,X,X,AD))+torch.diag_embed(1e-7+rowpad); Kt=mean_of(lambda q:kern(q,Xt,X,ADt)); kd=mean_of(lambda q:selfk(q,Xt))
+        Y0=Y
+        if cfg.get('climb'): iu=torch.ones(B,N,device=dev)
+        if cfg.get('yj') and not cfg.get('climb'):
+            lam_=par['lam']; w,_j=yj(Y*cfg.get('yscale',1.0),lam_[:,None]); wm=(w*live).sum(1,keepdim=True)/n[:,None,None]; ws=((((w-wm)**2)*live).sum(1,keepdim=True)/n[:,None,None]+1e-12).sqrt(); Y=(w-wm)/ws*live
         best=torch.full((B,C),-1e300,device=dev); bloo=best.clone()
         mean=torch.zeros(B,T,C,device=dev); var=mean.clone(); loo=torch.zeros(B,N,C,device=dev); loov=loo.clone(); lam=torch.zeros(B,C,device=dev)
         grid=torch.linspace(-3,3,25).tolist() if cfg.get('pertask',True) else [0.0]
         for o in grid:
             l=torch.exp(par['ls']+o)
-            L,_=torch.linalg.cholesky_ex(K+torch.diag_embed(l[:,None].expand(B,N))); Ki=torch.cholesky_inverse(L); A=Ki@Y
+            L,_=torch.linalg.cholesky_ex(K+torch.diag_embed(l[:,None]*iu)); Ki=torch.cholesky_inverse(L); A=Ki@Y
             q=torch.diagonal(Ki,dim1=1,dim2=2)
             amp=(A*Y).sum(1)/n[:,None]
             e=-torch.log(torch.diagonal(L,dim1=1,dim2=2)).sum(1)[:,None]-.5*n[:,None]*torch.log(amp+1e-300)-.5*(o/2)**2
@@ -201,8 +267,16 @@ def run_bucket(ps,cfg):
             if cfg.get('final','evidence')=='loo': e=-.5*n[:,None]*torch.log((E**2).sum(1)+1e-300)-.5*(o/2)**2
             up=e>best; best=torch.where(up,e,best); lam=torch.where(up,l[:,None],lam)
             m_=Kt@A; V=(kd-((Kt@Ki)*Kt).sum(2)).clamp_min(0)[:,:,None]
-            v_=amp[:,None]*(V+l[:,None,None]); u=up[:,None]
+            v_=amp[:,None]*(V+l[:,None,None]*cfg.get('tvar',1.0)); u=up[:,None]
             mean=torch.where(u,m_,mean); var=torch.where(u,v_,var); loo=torch.where(u,Y-E,loo); loov=torch.where(u,(amp[:,None]/q[:,:,None]),loov)
+        if cfg.get('yj') and not cfg.get('climb'):
+            hx,hw=np.polynomial.hermite_e.hermegauss(15); hw=hw/hw.sum()
+            def back(m,v):
+                sd=v.clamp_min(0).sqrt(); e1=0; e2=0
+                for x_,w_ in zip(hx,hw):
+                    t_=yj_inv((m+sd*float(x_))*ws+wm,lam_[:,None])/cfg.get('yscale',1.0); t_=t_.clamp(-30,30); e1=e1+float(w_)*t_; e2=e2+float(w_)*t_*t_
+                return e1,(e2-e1*e1).clamp_min(1e-9)
+            mean,var=back(mean,var); loo,loov=back(loo,loov)
     res=[]
     for b,p in enumerate(ps):
         N_,C_=p['Y'].shape; T_=len(p['Yt'])
@@ -234,13 +308,27 @@ def main(which,cfgs,out,save):
                         r=dict(t_[0]); 
                         for k in('mean','std','loo'): r[k]=np.concatenate([t_[c][k] for c in sorted(t_)],1)
                         r['ev']=sum(v['ev'] for v in t_.values()); yield r
+                elif cfg.get('stage2'):
+                    first={}
+                    for b in bs:
+                        for r in run_bucket(b,cfg): first[r['name'],r['fold']]=r
+                    P2=[]
+                    for p in P:
+                        r=first[p['name'],p['fold']]; q=dict(p); a,b_=r['loo'],r['mean']; m_,s_=standardise(a)
+                        q['raw']=(np.c_[p['raw'][0],(a-m_)/s_],np.c_[p['raw'][1],(b_-m_)/s_]); P2.append(q)
+                    for b in buckets(P2):
+                        for r in run_bucket(b,dict(cfg,**cfg['stage2'])):
+                            f_=first[r['name'],r['fold']]
+                            if cfg.get('half'):
+                                for k in('mean','loo','std'): r[k]=.5*r[k]+.5*f_[k]
+                            yield r
                 else:
                     for b in bs: yield from run_bucket(b,cfg)
             if 1:
                 for r in results():
                     p=idx[r['name'],r['fold']]; s=score(p,r['mean'],r['std'])
                     l=1-((p['Y']-r['loo'])**2).mean()/1.0
-                    rec.setdefault(r['name'],[]).append(list(s)+[l,r['ev']])
+                    rl=1-(((p['Y']-r['loo'])*p['sy'])**2).sum()/(lambda R:((R-R.mean())**2).sum())(p['Y']*p['sy']+p['my']); rec.setdefault(r['name'],[]).append(list(s)+[l,r['ev'],rl])
                     if save:
                         for k in('mean','std','loo'): store[f'{cname}|{r["name"]}|{r["fold"]}|{k}']=r[k].astype(np.float16 if k=='loo' else np.float32)
                         store[f'{cname}|{r["name"]}|{r["fold"]}|lr']=r['par']['lr'].astype(np.float32); store[f'{cname}|{r["name"]}|{r["fold"]}|h']=np.r_[r['par']['lg'],r['par']['lv'],r['par']['ls']].astype(np.float32)
@@ -248,10 +336,12 @@ def main(which,cfgs,out,save):
         torch.cuda.empty_cache() if dev=='cuda' else None
         avg={n:np.mean(v,0).tolist() for n,v in rec.items()}
         with open(out+'/res.jsonl','a') as f: f.write(json.dumps(dict(cfg=cname,set=cfg,res=avg))+'\n')
+        for nm in avg:
+            if nm.startswith('real'): print('   %-12s %-10s loo task %.4f pooled raw %.4f'%(cname,nm,avg[nm][4],avg[nm][6]),'| test task %.4f pooled %.4f nlpd %.3f cov %.3f'%tuple(avg[nm][:4]) if LOOK else '')
         for g in('dev','syn','real'):
             a=[v for n,v in avg.items() if n.startswith(g)]
             if a:
-                a=np.array(a); a[:,:4]*=(g!='real'); print('%-18s %-4s task %.4f pooled %.4f nlpd %.3f cov %.3f loo %.4f ev %.1f  %.0fs'%(cname,g,np.maximum(a[:,0],-.5).mean(),np.maximum(a[:,1],-.5).mean(),np.median(a[:,2]),a[:,3].mean(),a[:,4].mean(),a[:,5].mean(),time.time()-t),flush=True)
+                a=np.array(a); a[:,:4]*=(g!='real' or LOOK); print('%-18s %-4s task %.4f pooled %.4f nlpd %.3f cov %.3f loo %.4f ev %.1f  %.0fs'%(cname,g,np.maximum(a[:,0],-.5).mean(),np.maximum(a[:,1],-.5).mean(),np.median(a[:,2]),a[:,3].mean(),a[:,4].mean(),a[:,5].mean(),time.time()-t),flush=True)
         if save and (ci%8==7 or ci==len(cfgs)-1): np.savez_compressed(out+'/'+save+str(ci//8)+'.npz',**store); store.clear()
 if __name__=='__main__':
-    spec=json.load(open(here+'/'+sys.argv[1])); main(spec['which'],spec['cfgs'],sys.argv[2],spec.get('save'))
+    spec=json.load(open(here+'/'+sys.argv[1])); LOOK=spec.get('look',False); main(spec['which'],spec['cfgs'],sys.argv[2],spec.get('save'))
