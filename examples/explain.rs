@@ -76,7 +76,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let points = (explainer.points(0, 12)?, explainer.points(1, 12)?);
         timed("on two inputs", || explainer.partial_dependence_of_two((0, 1), points))?;
     }
-    timed("leave-one-out diagnostics", || diagnostics(&model, &data))?;
-    timed("correlation of tasks", || task_correlation(&model, &data))?;
+    let left_out = timed("leave-one-out diagnostics", || diagnostics(&model, &data))?;
+    timed("correlation of tasks", || task_correlation(&model, &data, &left_out))?;
     Ok(())
 }

@@ -137,6 +137,14 @@ impl Dataset {
         self.targets.as_ref()
     }
 
+    /// The targets by which predictions are judged: rows of weight zero were never learned from and do not count, their
+    /// cells are NaN.
+    pub fn judged_targets(&self) -> Mat<f64> {
+        let counts = |row: usize| self.weights().is_none_or(|w| w[row] > 0.0);
+        let targets = self.targets();
+        Mat::from_fn(targets.nrows(), targets.ncols(), |n, c| if counts(n) { targets[(n, c)] } else { f64::NAN })
+    }
+
     /// Row weights, if any were given.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()

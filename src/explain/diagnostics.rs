@@ -48,9 +48,7 @@ pub struct TaskCorrelation {
 
 /// Leave-one-out diagnostics for the very data the model was fitted to.
 pub fn diagnostics(model: &Model, data: &Dataset) -> Result<Diagnostics> {
-    let prediction = model.leave_one_out(data)?;
-    let fitted = model.predict_mean(data.inputs())?;
-    let leverage = model.leverage(data)?;
+    let (prediction, leverage) = model.left_out(data)?;
     let targets = data.targets();
     let counts = |n: usize, c: usize| !targets[(n, c)].is_nan() && data.weights().is_none_or(|w| w[n] > 0.0);
     let cells = |value: &dyn Fn(usize, usize) -> f64| {
@@ -60,7 +58,7 @@ pub fn diagnostics(model: &Model, data: &Dataset) -> Result<Diagnostics> {
     let standardised = cells(&|n, c| residual[(n, c)] / prediction.std[(n, c)]);
     Ok(Diagnostics {
         transform: cells(&|n, c| normal::cdf(standardised[(n, c)])),
-        influence: cells(&|n, c| (fitted[(n, c)] - prediction.mean[(n, c)]) / prediction.std[(n, c)]),
+        influence: cells(&|n, c| leverage[(n, c)] * standardised[(n, c)]),
         leverage: cells(&|n, c| leverage[(n, c)]),
         residual,
         standardised,
@@ -101,14 +99,13 @@ impl Diagnostics {
     }
 }
 
-/// Correlations between tasks. Row weights count.
-pub fn task_correlation(model: &Model, data: &Dataset) -> Result<TaskCorrelation> {
-    let residual = diagnostics(model, data)?.residual;
+/// Correlations between tasks, for the very data the model was fitted to and its diagnostics. Row weights count.
+pub fn task_correlation(model: &Model, data: &Dataset, left_out: &Diagnostics) -> Result<TaskCorrelation> {
     let signal = model.predict_mean(data.inputs())?;
     Ok(TaskCorrelation {
         targets: correlations(data.targets(), data.weights()),
         signal: correlations(signal.as_ref(), data.weights()),
-        residuals: correlations(residual.as_ref(), data.weights()),
+        residuals: correlations(left_out.residual.as_ref(), data.weights()),
     })
 }
 

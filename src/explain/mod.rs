@@ -128,7 +128,7 @@ impl<'a> Explainer<'a> {
     /// How fast the learned kernel changes along each input (the largest r of its columns; one is typical). A scale, not
     /// a relevance: an input can vary fast and matter little, or enter by its direct link alone.
     pub fn learned_scales(&self) -> Vec<f64> {
-        let scales = self.model.kernel().map_or(self.model.relevance(), |kernel| &kernel.relevance);
+        let scales = self.model.relevance();
         self.inputs.iter().map(|input| input.columns.iter().map(|&d| scales[d]).fold(0.0, f64::max)).collect()
     }
 

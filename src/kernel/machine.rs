@@ -17,6 +17,9 @@ const REACH: i32 = 6;
 /// … and is expected within this distance of it: its prior standard deviation.
 const WIDTH: f64 = 2.0;
 
+/// Rows whose kernel with all training rows is held at once.
+const BLOCK: usize = 1024;
+
 /// Tasks observed in the same rows with the same noise share one factor.
 #[derive(Clone, Debug)]
 struct Share {
@@ -31,6 +34,23 @@ struct Share {
 
 /// Tasks, each with a number, and a covariance that is to be multiplied by it.
 pub(crate) type Scaled = (Vec<(usize, f64)>, Mat<f64>);
+
+/// Leaving each row out in turn, on the standardised scale: N×C each, zero in cells that were not observed.
+pub(crate) struct LeftOut {
+    /// Observed minus predicted.
+    pub(crate) residual: Mat<f64>,
+    /// Of the function.
+    pub(crate) variance: Mat<f64>,
+    /// Share of a cell in its own fitted value.
+    pub(crate) leverage: Mat<f64>,
+}
+
+impl LeftOut {
+    pub(crate) fn new(rows: usize, tasks: usize) -> LeftOut {
+        let zero = || Mat::zeros(rows, tasks);
+        LeftOut { residual: zero(), variance: zero(), leverage: zero() }
+    }
+}
 
 /// The machine, on the standardised scale.
 #[derive(Clone, Debug)]
@@ -112,6 +132,19 @@ impl KernelMachine {
         self.functionals(&cross, prior.as_deref(), threads)
     }
 
+    /// The means alone at many rows, some at a time.
+    pub(crate) fn means(&self, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
+        let mut out = Mat::zeros(new.nrows(), self.noise.len());
+        for start in (0..new.nrows()).step_by(BLOCK) {
+            let block = new.subrows(start, BLOCK.min(new.nrows() - start));
+            let (mean, _) = self.predict(block, false, threads);
+            for c in 0..mean.ncols() {
+                out.col_as_slice_mut(c)[start..start + mean.nrows()].copy_from_slice(mean.col_as_slice(c));
+            }
+        }
+        out
+    }
+
     /// Mean and, if the variance of each before the data is given, variance of linear functionals of the function: one
     /// row for each. Each is known by what it makes of the kernel at the training rows, a column of `cross`; the value
     /// at a row is one of them.
@@ -128,7 +161,9 @@ impl KernelMachine {
                 let explained = share.explained(cross);
                 for (i, prior) in prior.iter().enumerate() {
                     let column = explained.col_as_slice(i);
-                    let left = (prior - dot(column, column)).max(0.0);
+                    let left = prior - dot(column, column);
+                    // Too far away for a number: nothing is known there.
+                    let left = if left.is_nan() { f64::INFINITY } else { left.max(0.0) };
                     share.tasks.iter().for_each(|&task| variance[(i, task)] = self.amplitude[task] * left);
                 }
             }
@@ -159,33 +194,19 @@ impl KernelMachine {
         self.amplitude[task] * self.noise[task]
     }
 
-    /// Residual and variance of the function in each observed cell had its row been left out; others stay zero. In the
-    /// scaled problem K′ = u K uᵀ + σ²I both come from K′⁻¹: e = (K′⁻¹y)ᵢ/(K′⁻¹)ᵢᵢ, and its variance is 1/(K′⁻¹)ᵢᵢ.
-    pub(crate) fn leave_one_out(&self) -> (Mat<f64>, Mat<f64>) {
-        let (rows, tasks) = (self.inputs.nrows(), self.noise.len());
-        let (mut residual, mut variance) = (Mat::zeros(rows, tasks), Mat::zeros(rows, tasks));
+    /// In the scaled problem K′ = u K uᵀ + σ²I all comes from K′⁻¹: e = (K′⁻¹y)ᵢ/(K′⁻¹)ᵢᵢ, its variance is 1/(K′⁻¹)ᵢᵢ, and
+    /// the share of a cell in its own fitted value is 1 − σ²(K′⁻¹)ᵢᵢ.
+    pub(crate) fn leave_one_out(&self) -> LeftOut {
+        let mut out = LeftOut::new(self.inputs.nrows(), self.noise.len());
         for share in &self.shares {
             let (diagonal, _) = share.factor.clone().into_inverse(false);
             for &task in &share.tasks {
                 for (i, (&u, &q)) in share.root.iter().zip(&diagonal).enumerate().filter(|(_, (u, _))| **u > 0.0) {
                     let row = share.at(i);
-                    residual[(row, task)] = self.coefficients[(row, task)] / (u * u * q);
+                    out.residual[(row, task)] = self.coefficients[(row, task)] / (u * u * q);
                     let latent = (1.0 / q - self.noise[task]).max(0.0) / (u * u);
-                    variance[(row, task)] = self.amplitude[task] * latent;
-                }
-            }
-        }
-        (residual, variance)
-    }
-
-    /// Share of each observed cell in its own fitted value, 1 − σ²(K′⁻¹)ᵢᵢ; others stay zero.
-    pub(crate) fn leverage(&self) -> Mat<f64> {
-        let mut out = Mat::zeros(self.inputs.nrows(), self.noise.len());
-        for share in &self.shares {
-            let (diagonal, _) = share.factor.clone().into_inverse(false);
-            for &task in &share.tasks {
-                for (i, q) in diagonal.iter().enumerate() {
-                    out[(share.at(i), task)] = (1.0 - self.noise[task] * q).clamp(0.0, 1.0);
+                    out.variance[(row, task)] = self.amplitude[task] * latent;
+                    out.leverage[(row, task)] = (1.0 - self.noise[task] * q).clamp(0.0, 1.0);
                 }
             }
         }
@@ -223,10 +244,10 @@ impl KernelMachine {
         // Drawn in the order of draws and tasks, whatever share they are in.
         let mut out: Vec<Mat<f64>> =
             (0..draws).map(|_| Mat::from_fn(rows, tasks, |_, _| StandardNormal.sample(rng))).collect();
-        let own = new.to_owned();
+        let mut prior = self.kernel.gram(&new.to_owned(), threads);
+        fill_upper(prior.as_mut());
         for share in &self.shares {
-            let mut covariance = self.kernel.gram(&own, threads);
-            fill_upper(covariance.as_mut());
+            let mut covariance = prior.clone();
             let explained = share.explained(&cross);
             let explained = multiply(explained.as_ref().transpose(), explained.as_ref(), threads);
             covariance -= explained;
@@ -352,37 +373,74 @@ mod tests {
         (x, y, machine)
     }
 
-    /// Leaving a row out by really leaving it out, at the same kernel, noise and amplitude.
+    /// Leaving a row out by really leaving it out, at the same kernel, noise and amplitude: with weights, one of them zero.
     #[test]
     fn leave_one_out_is_what_refitting_gives() {
-        let (x, y, machine) = data(None);
-        let (residual, variance) = machine.leave_one_out();
-        for task in 0..3 {
-            for row in (0..16).filter(|&n| !y[(n, task)].is_nan()) {
-                let others: Vec<usize> = (0..16).filter(|&n| n != row && !y[(n, task)].is_nan()).collect();
-                let gram = machine.kernel.gram(&x, Threads::ONE);
-                let ones = vec![1.0; others.len()];
-                let factor = factorised(&gram, Some(&others), &ones, machine.noise[task], Threads::ONE).unwrap();
-                let cross = machine.kernel.cross(&x, x.as_ref().subrows(row, 1), Threads::ONE);
-                let mut k = select_rows(cross.as_ref(), &others);
-                let mut z = Mat::from_fn(others.len(), 1, |i, _| y[(others[i], task)]);
-                factor.half_solve(k.as_mut());
-                factor.half_solve(z.as_mut());
-                let mean = dot(k.col_as_slice(0), z.col_as_slice(0));
-                let left =
-                    machine.kernel.diagonal(x.as_ref().subrows(row, 1))[0] - dot(k.col_as_slice(0), k.col_as_slice(0));
-                assert!((y[(row, task)] - mean - residual[(row, task)]).abs() < 1e-9);
-                assert!((machine.amplitude[task] * left - variance[(row, task)]).abs() < 1e-9);
+        let weights: Vec<f64> = (0..16).map(|n| [1.0, 0.5, 3.0, 0.0][n % 4]).collect();
+        for weights in [None, Some(weights.as_slice())] {
+            let (x, y, machine) = data(weights);
+            let LeftOut { residual, variance, leverage } = machine.leave_one_out();
+            let fitted = machine.predict(x.as_ref(), false, Threads::ONE).0;
+            for task in 0..3 {
+                let learned = |n: &usize| !y[(*n, task)].is_nan() && machine.root[*n] > 0.0;
+                for row in (0..16).filter(learned) {
+                    let others: Vec<usize> = (0..16).filter(|n| *n != row && learned(n)).collect();
+                    let gram = machine.kernel.gram(&x, Threads::ONE);
+                    let root: Vec<f64> = others.iter().map(|&n| machine.root[n]).collect();
+                    let factor = factorised(&gram, Some(&others), &root, machine.noise[task], Threads::ONE).unwrap();
+                    let cross = machine.kernel.cross(&x, x.as_ref().subrows(row, 1), Threads::ONE);
+                    let mut k = select_rows(cross.as_ref(), &others);
+                    let mut z = Mat::from_fn(others.len(), 1, |i, _| y[(others[i], task)]);
+                    scale_rows(&mut k, &root);
+                    scale_rows(&mut z, &root);
+                    factor.half_solve(k.as_mut());
+                    factor.half_solve(z.as_mut());
+                    let mean = dot(k.col_as_slice(0), z.col_as_slice(0));
+                    let prior = machine.kernel.diagonal(x.as_ref().subrows(row, 1))[0];
+                    let left = prior - dot(k.col_as_slice(0), k.col_as_slice(0));
+                    assert!((y[(row, task)] - mean - residual[(row, task)]).abs() < 1e-9);
+                    assert!((machine.amplitude[task] * left - variance[(row, task)]).abs() < 1e-9);
+                    // The fitted value lies that share of the way from there to the observed one.
+                    let moved = leverage[(row, task)] * residual[(row, task)];
+                    assert!((fitted[(row, task)] - mean - moved).abs() < 1e-9);
+                }
             }
         }
     }
 
-    /// The search tries few levels; trying all must not find a better one. Noisier tasks get more noise.
+    /// The search tries few levels; trying all of them finds no better one. Noisier tasks get more noise.
     #[test]
     fn each_task_finds_its_own_noise() {
-        let (_, _, machine) = data(None);
+        let (x, y, machine) = data(None);
+        let gram = machine.kernel.gram(&x, Threads::ONE);
+        for task in 0..3 {
+            let rows: Vec<usize> = (0..16).filter(|&n| !y[(n, task)].is_nan()).collect();
+            let count = rows.len() as f64;
+            // (27), with nothing shared.
+            let score = |offset: i32| {
+                let noise = 0.1 * (STEP * f64::from(offset)).exp();
+                let factor = factorised(&gram, Some(&rows), &vec![1.0; rows.len()], noise, Threads::ONE).unwrap();
+                let mut z = Mat::from_fn(rows.len(), 1, |i, _| y[(rows[i], task)]);
+                factor.half_solve(z.as_mut());
+                let amplitude = dot(z.col_as_slice(0), z.col_as_slice(0)) / count;
+                let away = STEP * f64::from(offset) / WIDTH;
+                (-0.5 * factor.ln_det() - 0.5 * count * amplitude.ln() - 0.5 * away * away, noise)
+            };
+            let best = (-REACH..=REACH).map(score).max_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+            assert!((machine.noise[task] / best.1 - 1.0).abs() < 1e-12, "{} {}", machine.noise[task], best.1);
+        }
         assert!(machine.noise_variance(0) < machine.noise_variance(1));
         assert!(machine.noise_variance(1) < machine.noise_variance(2));
+    }
+
+    #[test]
+    fn many_rows_are_predicted_some_at_a_time() {
+        let (_, _, machine) = data(None);
+        let new = Mat::from_fn(BLOCK + 3, 2, |n, d| (n as f64 * 0.01).sin() - d as f64);
+        let (at_once, _) = machine.predict(new.as_ref(), false, Threads::ONE);
+        let means = machine.means(new.as_ref(), Threads::ONE);
+        let rows = (0..at_once.nrows()).flat_map(|i| (0..3).map(move |c| (i, c)));
+        assert!(rows.into_iter().all(|cell| (means[cell] - at_once[cell]).abs() < 1e-12));
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod pairs;
 
 pub(crate) use ascent::climb;
 pub(crate) use learn::{Learned, learn};
-pub(crate) use machine::{KernelMachine, Scaled};
+pub(crate) use machine::{KernelMachine, LeftOut, Scaled};
 pub(crate) use pairs::exponentials;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use pairs::{Level, level};
@@ -168,13 +168,58 @@ impl Kernel {
             + self.laplace_l1.variance * laplace_l1
     }
 
+    /// How alike the function is at two points that differ by so much along one standardised input, without the constant
+    /// and straight lines: one at distance zero.
+    pub(crate) fn along(&self, input: usize, distance: f64) -> f64 {
+        let Kernel { rbf, laplace, laplace_l1, relevance, .. } = self;
+        let total = rbf.variance + laplace.variance + laplace_l1.variance;
+        let r = relevance[input];
+        let value = rbf.variance * (-rbf.scale * distance * distance).exp()
+            + laplace.variance * (-laplace.scale * r.sqrt() * distance).exp()
+            + laplace_l1.variance * (-laplace_l1.scale * r * distance).exp();
+        if total > 0.0 { value / total } else { 0.0 }
+    }
+
+    /// The distance along one standardised input at which that has fallen to 1/e; infinite if it never does.
+    pub(crate) fn length(&self, input: usize) -> f64 {
+        let forgotten = |ln: f64| self.along(input, ln.exp()) <= (-1.0f64).exp();
+        let (mut near, mut far) = (-700.0, 700.0);
+        if !forgotten(far) {
+            return f64::INFINITY;
+        }
+        // Halved sixty times: to rounding.
+        for _ in 0..60 {
+            let middle = 0.5 * (near + far);
+            if forgotten(middle) { far = middle } else { near = middle }
+        }
+        far.exp()
+    }
+
     /// κ between all rows of `x`: lower triangle.
     pub(crate) fn gram(&self, x: &Mat<f64>, threads: Threads) -> Mat<f64> {
-        let fixed = Fixed::new(x, threads);
-        let mut parts = Parts::new(x.nrows());
-        self.parts(x, &fixed, &mut parts, threads);
-        let mut gram = Mat::zeros(x.nrows(), x.nrows());
-        self.sum_of(&parts, &fixed, &mut gram);
+        let rows = x.nrows();
+        let mut gram = Mat::zeros(rows, rows);
+        outer(gram.as_mut(), Into::Replace, x.as_ref(), threads);
+        let (mut absolute, mut square) = (Mat::zeros(rows, rows), Mat::zeros(rows, rows));
+        let add = |family: Family, distance: &mut [f64], column: &mut [f64]| {
+            distance.iter_mut().for_each(|d| *d *= -family.scale);
+            exponentials(distance);
+            column.iter_mut().zip(&*distance).for_each(|(v, k)| *v += family.variance * k);
+        };
+        pairs::within(x, &vec![1.0; x.ncols()], &mut absolute, &mut square, threads);
+        for j in 0..rows {
+            let column = &mut gram.col_as_slice_mut(j)[j..];
+            column.iter_mut().for_each(|v| *v = 1.0 + self.linear * (*v / x.ncols() as f64));
+            add(self.rbf, &mut square.col_as_slice_mut(j)[j..], column);
+        }
+        pairs::within(x, &self.relevance, &mut absolute, &mut square, threads);
+        for j in 0..rows {
+            let column = &mut gram.col_as_slice_mut(j)[j..];
+            let root = &mut square.col_as_slice_mut(j)[j..];
+            root.iter_mut().for_each(|d| *d = d.sqrt());
+            add(self.laplace, root, column);
+            add(self.laplace_l1, &mut absolute.col_as_slice_mut(j)[j..], column);
+        }
         gram
     }
 
@@ -243,6 +288,19 @@ mod tests {
             }
             assert!((diagonal[j] - gram[(j, j)]).abs() < 1e-14);
         }
+    }
+
+    #[test]
+    fn a_length_is_where_the_kernel_has_fallen_to_one_over_e() {
+        let none = Family { variance: 0.0, scale: 1.0 };
+        let only = |rbf, laplace_l1| Kernel { linear: 0.0, rbf, laplace: none, laplace_l1, relevance: vec![0.5, 0.0] };
+        let some = Family { variance: 2.0, scale: 0.3 };
+        assert!((only(some, none).length(0) - (1.0f64 / 0.3).sqrt()).abs() < 1e-12);
+        assert!((only(none, some).length(0) - 1.0 / (0.3 * 0.5)).abs() < 1e-12);
+        assert_eq!(only(none, some).length(1), f64::INFINITY);
+        let (kernel, input) = (example(3), 1);
+        assert!((kernel.along(input, kernel.length(input)) - (-1.0f64).exp()).abs() < 1e-12);
+        assert_eq!(kernel.along(input, 0.0), 1.0);
     }
 
     /// The spectra of `fourier` draw cosines whose mean product is the family's kernel.

@@ -24,8 +24,9 @@ use std::path::Path;
 
 /// What the `format` field says.
 pub const FORMAT: &str = "rffblr-model";
-/// The version this program writes; it reads every version up to this one. Version 1 knew cosines alone.
-pub const FORMAT_VERSION: u64 = 2;
+/// The version this program writes; it reads every version up to this one. Version 1 knew cosines alone, in
+/// version 2 the deviations of sinusoids fitted to a kernel machine were not in units of each task's noise.
+pub const FORMAT_VERSION: u64 = 3;
 
 /// What the `writer` field says.
 pub(super) const WRITER: &str = concat!("rffblr ", env!("CARGO_PKG_VERSION"));
@@ -113,6 +114,9 @@ struct StoredPosterior {
     mean: Table,
     precision: Vec<f64>,
     shapes: Vec<StoredShape>,
+    /// Whether precisions and covariances are in units of each task's noise.
+    #[serde(default)]
+    noise_is_unit: bool,
 }
 
 /// What a model of cosines needs.
@@ -305,6 +309,7 @@ impl From<&Waves> for StoredWaves {
                 mean: (&waves.posterior.mean).into(),
                 precision: waves.posterior.precision.clone(),
                 shapes: waves.posterior.shapes.iter().map(shape).collect(),
+                noise_is_unit: waves.posterior.unit.is_some(),
             },
             origin: waves.origin.clone(),
         }

@@ -10,13 +10,14 @@ pub use views::{KernelView, Link, Sinusoid};
 
 use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelMachine, Learned, learn};
+use crate::kernel::{Kernel, KernelMachine, Learned, LeftOut, learn};
 use crate::linalg::{Mat, MatRef, Threads};
 use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
+use waves::Origin;
 pub(crate) use waves::Waves;
 
 /// Rows predicted at once: bounds the memory of a prediction.
@@ -104,7 +105,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let found = match settings.form {
         Form::Cosines => waves::fit(&problem, settings, data.total_weight(), observer)?,
         Form::Kernel => fit_kernel(&problem, settings, observer)?,
-        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row, observer)?,
+        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row * data.total_weight(), observer)?,
     };
     Ok(Model {
         settings: settings.clone(),
@@ -130,9 +131,10 @@ const FIRST_ROWS: usize = 300;
 const KERNEL_ROWS: usize = 20_000;
 
 /// A few sinusoids fitted to the function of the kernel machine.
-fn fit_sinusoids(problem: &Problem, settings: &Settings, per_row: f64, observer: Observer<'_>) -> Result<Found> {
+fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
     let Machine { machine, shared_noise, trace, stop } = fit_machine(problem, settings, observer)?;
-    let count = (per_row * problem.inputs.nrows() as f64).floor().clamp(1.0, 1e6) as usize;
+    // Never more than rows, however much these weigh.
+    let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
     let function = Function::Waves(Waves::distilled(problem, machine, shared_noise, count, settings.seed)?);
     Ok(Found { function, trace, stop })
 }
@@ -270,23 +272,35 @@ impl Model {
         Ok(values)
     }
 
-    /// What the model would have predicted for each training row without it, at the learned hyper-parameters:
-    /// equation 18; for sinusoids fitted to a kernel machine, what that machine would have predicted. In cells that were not observed this is the ordinary prediction.
+    /// What the model would have predicted for each training row without it, at the learned hyper-parameters: equation 27
+    /// for a kernel machine, 18 for cosines. Sinusoids fitted to a kernel machine are judged by the worse of two for each
+    /// target: leaving rows out of that machine, and out of the sinusoids' weights (equation 30a). In cells that were not observed, and rows of weight zero, this is the ordinary prediction.
     pub fn leave_one_out(&self, data: &Dataset) -> Result<Prediction> {
+        Ok(self.left_out(data)?.0)
+    }
+
+    /// Share of each observed cell in its own fitted value (N×C): the h of equations 18 and 37; for sinusoids fitted to a
+    /// kernel machine, of what [`leave_one_out`](Model::leave_one_out) judges them by. Zero in cells not observed.
+    pub fn leverage(&self, data: &Dataset) -> Result<Mat<f64>> {
+        Ok(self.left_out(data)?.1)
+    }
+
+    /// Leave-one-out predictions and leverages.
+    pub(crate) fn left_out(&self, data: &Dataset) -> Result<(Prediction, Mat<f64>)> {
         self.check_training_data(data)?;
         let threads = Threads::current();
         let mut out = self.predict(data.inputs())?;
         let root: Vec<f64> = (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
-        let (residual, variance) = match &self.function {
+        let LeftOut { residual, variance, leverage } = match &self.function {
             Function::Waves(waves) => {
                 let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
                 let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
                 match &waves.origin {
                     None => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
                     Some(origin) => {
-                        let problem = Problem::new(inputs, targets, data.weights());
+                        let problem = Problem::new(inputs, targets.clone(), data.weights());
                         let machine = KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?;
-                        waves.leave_one_out_of(&machine, threads)
+                        waves.leave_one_out_of(&machine, &targets, threads)
                     }
                 }
             }
@@ -305,34 +319,12 @@ impl Model {
                 out.std[(row, c)] = scale * (variance[(row, c)] + noise).sqrt();
             }
         }
-        Ok(out)
-    }
-
-    /// Share of each observed cell in its own fitted value (N×C): one minus the ratio of the variance with and without its
-    /// row (equation 18); for sinusoids fitted to a kernel machine, that of the machine. Zero in cells not observed.
-    pub fn leverage(&self, data: &Dataset) -> Result<Mat<f64>> {
-        self.check_training_data(data)?;
-        let threads = Threads::current();
-        let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
-        let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
-        Ok(match &self.function {
-            Function::Waves(waves) => match &waves.origin {
-                None => {
-                    let root: Vec<f64> =
-                        (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
-                    waves.leverage(inputs.as_ref(), &targets, &root, threads)
-                }
-                Some(origin) => {
-                    let problem = Problem::new(inputs, targets, data.weights());
-                    KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?.leverage()
-                }
-            },
-            Function::Kernel(machine) => machine.leverage(),
-        })
+        Ok((out, leverage))
     }
 
     fn check_training_data(&self, data: &Dataset) -> Result<()> {
-        if data.fingerprint() == self.fingerprint {
+        // The rows too: a file may say anything.
+        if data.fingerprint() == self.fingerprint && data.rows() == self.rows {
             return Ok(());
         }
         Err(Error::Setting {
@@ -381,16 +373,18 @@ impl Model {
     /// Learned bandwidth γ of the RBF kernel, for standardised inputs.
     pub fn bandwidth(&self) -> f64 {
         match &self.function {
-            Function::Waves(waves) => waves.scales.bandwidth,
-            Function::Kernel(machine) => machine.kernel.rbf.scale,
+            Function::Waves(Waves { origin: None, scales, .. }) => scales.bandwidth,
+            Function::Waves(Waves { origin: Some(Origin { kernel, .. }), .. })
+            | Function::Kernel(KernelMachine { kernel, .. }) => kernel.rbf.scale,
         }
     }
 
     /// Scale r of each input inside the kernel.
     pub fn relevance(&self) -> &[f64] {
         match &self.function {
-            Function::Waves(waves) => &waves.scales.relevance,
-            Function::Kernel(machine) => &machine.kernel.relevance,
+            Function::Waves(Waves { origin: None, scales, .. }) => &scales.relevance,
+            Function::Waves(Waves { origin: Some(Origin { kernel, .. }), .. })
+            | Function::Kernel(KernelMachine { kernel, .. }) => &kernel.relevance,
         }
     }
 

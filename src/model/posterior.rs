@@ -2,10 +2,10 @@
 //!
 //! With the bias as one more column of the features (prior precision 1) and Ψ = [Φ, u]A^{-½}, one orthonormal V and
 //! its eigenvalues λ give every task's covariance, whatever its noise:
-//! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}.
+//! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}, in some models times a unit of the task (equation 30).
 
 use crate::error::{Error, Result};
-use crate::kernel::Scaled;
+use crate::kernel::{LeftOut, Scaled};
 use crate::linalg::{
     Into, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns, select_rows,
 };
@@ -30,8 +30,10 @@ pub(crate) struct Posterior {
     pub(crate) mean: Mat<f64>,
     /// Prior precision of each row.
     pub(crate) precision: Vec<f64>,
-    /// Noise precision of each task.
+    /// Noise precision of each task, in its unit.
     pub(crate) tau: Vec<f64>,
+    /// Variance of each task's noise where that is the unit of precisions and covariances (equation 30), else one is.
+    pub(crate) unit: Option<Vec<f64>>,
     pub(crate) shapes: Vec<Shape>,
 }
 
@@ -74,7 +76,12 @@ impl Posterior {
             }
             shapes.push(shape);
         }
-        Ok(Posterior { mean, precision, tau, shapes })
+        Ok(Posterior { mean, precision, tau, unit: None, shapes })
+    }
+
+    /// What the covariance of a task is multiplied by.
+    pub(crate) fn unit(&self, task: usize) -> f64 {
+        self.unit.as_ref().map_or(1.0, |unit| unit[task])
     }
 
     /// φᵀΣ_cφ for each row and task, equation 17.
@@ -110,7 +117,26 @@ impl Posterior {
                 column
                     .zip(shrunk.col_as_slice(c))
                     .zip(&outside)
-                    .for_each(|((v, inside), outside)| *v = inside + outside.max(0.0));
+                    .for_each(|((v, inside), outside)| *v = self.unit(task) * known(inside + outside.max(0.0)));
+            }
+        }
+        out
+    }
+
+    /// The diagonal of Σ_c for each task: K×C.
+    pub(super) fn marginal(&self) -> Mat<f64> {
+        let mut out = Mat::zeros(self.precision.len(), self.mean.ncols());
+        for shape in &self.shapes {
+            // A complete V leaves nothing outside, and nothing is subtracted that nearly cancels.
+            let outside = if shape.values.len() == self.precision.len() { 0.0 } else { 1.0 };
+            for &task in &shape.tasks {
+                let column = out.col_as_slice_mut(task);
+                column.fill(outside);
+                for (j, value) in shape.values.iter().enumerate() {
+                    let share = 1.0 / (1.0 + self.tau[task] * value) - outside;
+                    column.iter_mut().zip(shape.vectors.col_as_slice(j)).for_each(|(v, x)| *v += share * x * x);
+                }
+                column.iter_mut().zip(&self.precision).for_each(|(v, a)| *v = self.unit(task) * v.max(0.0) / a);
             }
         }
         out
@@ -138,14 +164,14 @@ impl Posterior {
                 if !complete {
                     covariance += multiply(whitened.as_ref(), whitened.as_ref().transpose(), threads);
                 }
-                out.push((alike.into_iter().map(|task| (task, 1.0)).collect(), covariance));
+                out.push((alike.into_iter().map(|task| (task, self.unit(task))).collect(), covariance));
             }
         }
         out
     }
 
-    /// Residual y − f and latent variance of each observed cell had its row been left out, equation 18; `design` is
-    /// [Φ, 1] and `targets` the standardised targets of the training rows. Unobserved cells stay zero.
+    /// Residual y − f and latent variance of each observed cell had its row been left out, and its leverage h, equation 18;
+    /// `design` is [Φ, 1] and `targets` the standardised targets of the training rows.
     ///
     /// Nothing is subtracted that nearly cancels: in the basis U of row space, H = U diag(τλ/(1 + τλ)) Uᵀ, so both
     /// the residual (I − H)y and 1 − h come from 1/(1 + τλ), however close to interpolation the fit is.
@@ -155,10 +181,9 @@ impl Posterior {
         targets: &Mat<f64>,
         root: &[f64],
         threads: Threads,
-    ) -> (Mat<f64>, Mat<f64>) {
+    ) -> LeftOut {
         let variance = self.variance(design, threads);
-        let (mut left, mut spread) =
-            (Mat::zeros(targets.nrows(), targets.ncols()), Mat::zeros(targets.nrows(), targets.ncols()));
+        let mut out = LeftOut::new(targets.nrows(), targets.ncols());
         for shape in &self.shapes {
             let rows: Vec<usize> = (0..targets.nrows()).filter(|&n| !targets[(n, shape.tasks[0])].is_nan()).collect();
             let largest = shape.values.iter().copied().fold(0.0, f64::max);
@@ -185,15 +210,19 @@ impl Posterior {
                         slack += u * u * share;
                     }
                     let slack = slack.clamp(f64::MIN_POSITIVE, 1.0);
-                    left[(row, task)] = residual / slack;
-                    spread[(row, task)] = variance[(row, task)] / slack;
+                    // The posterior sees rows times the root of their weight; one of weight zero was never in.
+                    let back = if root[row] > 0.0 { root[row].recip() } else { 0.0 };
+                    out.residual[(row, task)] = back * residual / slack;
+                    out.variance[(row, task)] = variance[(row, task)] / slack;
+                    out.leverage[(row, task)] = 1.0 - slack;
                 }
             }
         }
-        (left, spread)
+        out
     }
 
-    /// One draw of all weights and biases: ⟨w⟩ + A^{-½}[z + V((1 + τλ)^{-½} − 1)Vᵀz], z ~ N(0, I).
+    /// One draw of all weights and biases: ⟨w⟩ + A^{-½}[z + V((1 + τλ)^{-½} − 1)Vᵀz], z ~ N(0, I), the second part times
+    /// the root of the unit.
     pub(super) fn sample(&self, rng: &mut impl Rng) -> Mat<f64> {
         let (k, tasks) = (self.precision.len(), self.mean.ncols());
         // Drawn in the order of the tasks, whatever groups they are in.
@@ -206,13 +235,19 @@ impl Posterior {
                 let column = inside.col_as_slice_mut(0).iter_mut();
                 column.zip(&shape.values).for_each(|(v, l)| *v *= (1.0 + self.tau[task] * l).sqrt().recip() - 1.0);
                 let shift = multiply(shape.vectors.as_ref(), inside.as_ref(), Threads::ONE);
+                let size = self.unit(task).sqrt();
                 for i in 0..k {
-                    out[(i, task)] += (z[(i, 0)] + shift[(i, 0)]) / self.precision[i].sqrt();
+                    out[(i, task)] += size * (z[(i, 0)] + shift[(i, 0)]) / self.precision[i].sqrt();
                 }
             }
         }
         out
     }
+}
+
+/// A variance too large for a number is infinite: nothing is known there.
+fn known(variance: f64) -> f64 {
+    if variance.is_nan() { f64::INFINITY } else { variance }
 }
 
 /// V and λ of ΨᵀΨ, through the smaller of ΨᵀΨ and ΨΨᵀ.
@@ -234,4 +269,29 @@ fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape
     drop(psi);
     let vectors = orthonormal(spanning);
     Some(Shape { tasks, vectors, values: values.into_iter().rev().collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The diagonal of Σ is what a row with a single one is uncertain by, with few rows and with many.
+    #[test]
+    fn the_diagonal_is_that_of_the_covariance() {
+        for rows in [3, 9] {
+            let design = Mat::from_fn(rows, 6, |n, k| if k == 5 { 1.0 } else { ((n * 5 + k * 3) as f64 * 0.7).sin() });
+            let targets = Mat::from_fn(rows, 2, |n, c| if n == 1 && c == 1 { f64::NAN } else { (n + c) as f64 });
+            let problem = Problem::new(Mat::zeros(rows, 1), targets, None);
+            let alpha = [0.3, 1.0, 2.0, 5.0, 0.7];
+            let mut posterior = Posterior::new(&problem, design, &alpha, vec![2.0, 0.5], Threads::ONE).unwrap();
+            posterior.unit = Some(vec![1.0, 3.0]);
+            let expected = posterior.variance(&Mat::identity(6, 6), Threads::ONE);
+            let found = posterior.marginal();
+            for c in 0..2 {
+                for k in 0..6 {
+                    assert!((found[(k, c)] - expected[(k, c)]).abs() < 1e-13 * expected[(k, c)].max(1.0));
+                }
+            }
+        }
+    }
 }

@@ -105,23 +105,32 @@ impl Model {
         inputs.iter().enumerate().map(link).collect()
     }
 
-    /// Distance along each input, in its own unit, at which the kernel has forgotten: √(2γr)·Δx = 1 for cosines,
-    /// γ₃r·Δx = 1 for the roughest family of a kernel machine. Infinite if the input plays no part in the kernel.
+    /// Distance along each input, in its own unit, at which the kernel has forgotten: √(2γr)·Δx = 1 for cosines; for a kernel
+    /// machine, and sinusoids fitted to one, where its families together have fallen to 1/e. Infinite if they never do.
     pub fn kernel_lengths(&self) -> Vec<f64> {
-        let factor = |d: usize| match &self.function {
-            Function::Waves(waves) => waves.scales.factor(d),
-            Function::Kernel(machine) => machine.kernel.laplace_l1.scale * machine.kernel.relevance[d],
+        let factor = |d: usize| match self.kernel() {
+            Some(kernel) => 1.0 / kernel.length(d),
+            None => (2.0 * self.bandwidth() * self.relevance()[d]).sqrt(),
         };
         (0..self.input_names.len()).map(|d| self.input_scale.scale[d] / factor(d)).collect()
     }
 
     /// The kernel view for given rows of inputs, usually the training rows. Costs N³. A kernel machine is this view: its
-    /// coefficients belong to its training rows, so that the rows given must be those.
+    /// coefficients belong to its training rows, so that the rows given must be those. Sinusoids fitted to a kernel machine
+    /// have no such view: nobody drew them from a kernel.
     pub fn kernel_view(&self, inputs: MatRef<'_, f64>) -> Result<KernelView> {
         expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
         check_inputs(inputs, &self.input_names)?;
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         let mut view = match &self.function {
+            Function::Waves(waves) if waves.origin.is_some() => {
+                return Err(Error::Setting {
+                    name: "form",
+                    problem:
+                        "sinusoids fitted to a kernel machine have no kernel view: fit that machine, with form kernel"
+                            .into(),
+                });
+            }
             Function::Waves(waves) => waves.kernel_view(&standardised, Threads::current())?,
             Function::Kernel(machine) if *machine.inputs == standardised => KernelView {
                 coefficients: machine.coefficients.clone(),
@@ -146,8 +155,7 @@ impl Model {
 impl Waves {
     /// Posterior standard deviation of every weight and bias.
     fn weight_deviations(&self) -> Mat<f64> {
-        let k = self.posterior.precision.len();
-        let mut variance = self.posterior.variance(&Mat::identity(k, k), Threads::current());
+        let mut variance = self.posterior.marginal();
         for c in 0..variance.ncols() {
             variance.col_as_slice_mut(c).iter_mut().for_each(|v| *v = v.sqrt());
         }

@@ -4,8 +4,8 @@ use super::posterior::Posterior;
 use super::{Found, Function};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Scales};
-use crate::kernel::{Kernel, KernelMachine};
-use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows};
+use crate::kernel::{Kernel, KernelMachine, LeftOut};
+use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows, select_rows};
 use crate::sparse::{Original, distil};
 use crate::vb::{self, Gamma, Inference, Observer, Problem, Settings};
 use rand::Rng;
@@ -71,11 +71,16 @@ impl Waves {
     ) -> Result<Waves> {
         let threads = Threads::current();
         let tasks = problem.tasks();
+        // Rows of weight zero are not read off at.
+        let seen: Vec<usize> = (0..problem.root.len()).filter(|&n| problem.root[n] > 0.0).collect();
+        let inputs = select_rows(problem.inputs.as_ref().as_ref(), &seen);
+        let weight = problem.root.iter().map(|u| u * u).sum::<f64>();
         let original = Original {
-            inputs: &problem.inputs,
+            inputs: &inputs,
+            weight,
             kernel: &machine.kernel,
             noise: (0..tasks).map(|c| machine.noise_variance(c)).sum::<f64>() / tasks as f64,
-            mean: |rows: MatRef<'_, f64>| machine.predict(rows, false, threads).0,
+            mean: |rows: MatRef<'_, f64>| machine.means(rows, threads),
         };
         let sinusoids = distil(&original, count, seed, threads)?;
         let (basis, scales) = sinusoids.basis();
@@ -89,21 +94,18 @@ impl Waves {
                 },
             );
         let design = basis.features_and_one(problem.inputs.as_ref().as_ref(), &scales);
-        let (residual, _) = machine.leave_one_out();
+        let LeftOut { residual, .. } = machine.leave_one_out();
         let square = |c: usize| mean_square(problem, &machine, &residual, c) + sinusoids.misfit[c];
         // What was read off at many rows is known no better than the training rows know it: together they weigh as much.
-        let share = problem.inputs.nrows() as f64 / sinusoids.rows.nrows() as f64;
+        let share = weight / sinusoids.rows.nrows() as f64;
         let weights = vec![share; sinusoids.rows.nrows()];
         let around = Problem::new(sinusoids.rows.clone(), Mat::zeros(weights.len(), tasks), Some(&weights));
-        let posterior = |tau: Vec<f64>| {
-            let typical = tau.iter().sum::<f64>() / tasks as f64;
-            let alpha: Vec<f64> = sinusoids.ratio.iter().map(|ratio| ratio * typical).collect();
-            let mut design = basis.features_and_one(around.inputs.as_ref().as_ref(), &scales);
-            scale_rows(&mut design, &around.root);
-            Posterior::new(&around, design, &alpha, tau, threads)
-        };
-        // Residuals hold the noise and what the weights leave open, which is proportional to it.
-        let open = posterior(vec![1.0; tasks])?.variance(&design, threads);
+        let mut read_off = basis.features_and_one(around.inputs.as_ref().as_ref(), &scales);
+        scale_rows(&mut read_off, &around.root);
+        // In units of each task's noise, which everything is proportional to.
+        let mut posterior = Posterior::new(&around, read_off, &sinusoids.ratio, vec![1.0; tasks], threads)?;
+        // Residuals hold the noise and what the weights leave open.
+        let open = posterior.variance(&design, threads);
         let open = open.col_as_slice(0).iter().sum::<f64>() / design.nrows() as f64;
         // E[1/τ] is the noise, known as well as its rows allow.
         let belief = |c: usize| {
@@ -111,16 +113,35 @@ impl Waves {
             Gamma { shape: 1.0 + half, rate: half * square(c) / (1.0 + open) }
         };
         let noise: Vec<Gamma> = (0..tasks).map(belief).collect();
-        let mut posterior = posterior(noise.iter().map(|noise| noise.mean()).collect())?;
         posterior.mean = mean;
+        posterior.unit = Some(noise.iter().map(|noise| noise.mean_inverse()).collect());
         let origin = Some(Origin { kernel: machine.kernel, noise: shared_noise });
         Ok(Waves { basis, scales, noise, posterior, drawn: sinusoids.phases.len(), origin })
     }
 
-    /// Leave-one-out of sinusoids that reproduce a kernel machine: that machine's residuals, their own uncertainty.
-    pub(super) fn leave_one_out_of(&self, machine: &KernelMachine, threads: Threads) -> (Mat<f64>, Mat<f64>) {
+    /// Leave-one-out of sinusoids that reproduce a kernel machine (equation 30a). The machine's knows nothing of what they
+    /// miss of it; their own, at frequencies learned from all rows, flatters them. Each task has the worse of the two.
+    pub(super) fn leave_one_out_of(&self, machine: &KernelMachine, targets: &Mat<f64>, threads: Threads) -> LeftOut {
         let design = self.basis.features_and_one(machine.inputs.as_ref().as_ref(), &self.scales);
-        (machine.leave_one_out().0, self.posterior.variance(&design, threads))
+        let fitted = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
+        let mut out = LeftOut { variance: self.posterior.variance(&design, threads), ..machine.leave_one_out() };
+        for (c, noise) in self.noise.iter().enumerate() {
+            // What a row adds to the rest in units of what the rest leaves open.
+            let adds = |n: usize| machine.root[n].powi(2) * out.variance[(n, c)] / noise.mean_inverse();
+            let own = |n: usize| (targets[(n, c)] - fitted[(n, c)]) * (1.0 + adds(n));
+            let rows: Vec<usize> =
+                (0..targets.nrows()).filter(|&n| !targets[(n, c)].is_nan() && machine.root[n] > 0.0).collect();
+            let sum = |residual: &dyn Fn(usize) -> f64| -> f64 {
+                rows.iter().map(|&n| (machine.root[n] * residual(n)).powi(2)).sum()
+            };
+            if sum(&own) > sum(&|n| out.residual[(n, c)]) {
+                let shares: Vec<(f64, f64)> = rows.iter().map(|&n| (own(n), adds(n) / (1.0 + adds(n)))).collect();
+                for (&n, (residual, leverage)) in rows.iter().zip(shares) {
+                    (out.residual[(n, c)], out.leverage[(n, c)]) = (residual, leverage);
+                }
+            }
+        }
+        out
     }
 
     /// Mean and, if wanted, variance of the function at standardised rows.
@@ -147,37 +168,16 @@ impl Waves {
         (0..draws).map(|_| multiply(design.as_ref(), self.posterior.sample(rng).as_ref(), threads)).collect()
     }
 
-    /// Share of each observed cell in its own fitted value; others stay zero.
-    pub(super) fn leverage(
-        &self,
-        rows: MatRef<'_, f64>,
-        targets: &Mat<f64>,
-        root: &[f64],
-        threads: Threads,
-    ) -> Mat<f64> {
-        let design = self.basis.features_and_one(rows, &self.scales);
-        let (_, without) = self.posterior.leave_one_out(&design, targets, root, threads);
-        let with = self.posterior.variance(&design, threads);
-        Mat::from_fn(with.nrows(), with.ncols(), |n, c| {
-            let ratio = with[(n, c)] / without[(n, c)];
-            if ratio.is_finite() { (1.0 - ratio).clamp(0.0, 1.0) } else { 0.0 }
-        })
-    }
-
-    /// Residual and variance of the function in each observed cell had its row been left out: equation 18.
+    /// Leave-one-out at standardised rows: equation 18.
     pub(super) fn leave_one_out(
         &self,
         rows: MatRef<'_, f64>,
         targets: &Mat<f64>,
         root: &[f64],
         threads: Threads,
-    ) -> (Mat<f64>, Mat<f64>) {
+    ) -> LeftOut {
         let design = self.basis.features_and_one(rows, &self.scales);
-        let (mut residual, variance) = self.posterior.leave_one_out(&design, targets, root, threads);
-        // The posterior sees rows times the root of their weight; one of weight zero was never in.
-        let factors: Vec<f64> = root.iter().map(|u| if *u > 0.0 { u.recip() } else { 0.0 }).collect();
-        scale_rows(&mut residual, &factors);
-        (residual, variance)
+        self.posterior.leave_one_out(&design, targets, root, threads)
     }
 }
 

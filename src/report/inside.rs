@@ -25,8 +25,6 @@ pub(super) struct Inside {
     families: Option<Vec<FamilyFacts>>,
     kernel: Vec<Profile>,
     links: Vec<LinkFacts>,
-    scales: Vec<f64>,
-    lengths: Vec<f64>,
 }
 
 #[derive(Serialize)]
@@ -91,8 +89,6 @@ impl Inside {
             families: model.kernel().map(families),
             kernel,
             links: links(model),
-            scales: briefly(model.relevance().iter().copied()),
-            lengths: briefly(model.kernel_lengths()),
         }
     }
 }
@@ -133,7 +129,7 @@ fn profiles(model: &Model, sinusoids: &[Sinusoid]) -> Vec<Profile> {
     inputs.truncate(PROFILES);
     let at = |i: usize| REACH * i as f64 / (POINTS - 1) as f64;
     let kernel = |d: usize, z: f64| match model.kernel() {
-        Some(kernel) => alike(kernel, d, z),
+        Some(kernel) => kernel.along(d, z),
         None => model.settings().spectrum.kernel([order(d) * z].into_iter()),
     };
     let waves = |d: usize, c: usize| {
@@ -152,16 +148,6 @@ fn profiles(model: &Model, sinusoids: &[Sinusoid]) -> Vec<Profile> {
         sinusoids: (0..tasks).map(|c| waves(d, c)).collect(),
     };
     inputs.into_iter().map(profile).collect()
-}
-
-fn alike(kernel: &Kernel, input: usize, z: f64) -> f64 {
-    let Kernel { rbf, laplace, laplace_l1, relevance, .. } = kernel;
-    let total = rbf.variance + laplace.variance + laplace_l1.variance;
-    let r = relevance[input];
-    let value = rbf.variance * (-rbf.scale * z * z).exp()
-        + laplace.variance * (-laplace.scale * r.sqrt() * z).exp()
-        + laplace_l1.variance * (-laplace_l1.scale * r * z).exp();
-    if total > 0.0 { value / total } else { 0.0 }
 }
 
 fn links(model: &Model) -> Vec<LinkFacts> {

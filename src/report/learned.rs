@@ -5,7 +5,9 @@ use super::{Options, briefly};
 use crate::Model;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::explain::{Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation, Value, task_correlation};
+use crate::explain::{
+    Diagnostics, Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation, Value, task_correlation,
+};
 use crate::linalg::Mat;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -271,8 +273,8 @@ pub(super) struct Together {
 }
 
 impl Together {
-    pub(super) fn new(model: &Model, data: &Dataset) -> Result<Together> {
-        let TaskCorrelation { targets, signal, residuals } = task_correlation(model, data)?;
+    pub(super) fn new(model: &Model, data: &Dataset, left_out: &Diagnostics) -> Result<Together> {
+        let TaskCorrelation { targets, signal, residuals } = task_correlation(model, data, left_out)?;
         Ok(Together { targets: by_task(&targets), signal: by_task(&signal), residuals: by_task(&residuals) })
     }
 }

@@ -14,6 +14,7 @@ mod verdict;
 
 use crate::data::{Dataset, expect_count};
 use crate::error::{Error, Result};
+use crate::explain::diagnostics;
 use crate::normal;
 use crate::{Form, Model};
 use inside::Inside;
@@ -84,7 +85,6 @@ struct ModelFacts {
     stop: crate::Stop,
     steps: usize,
     bound: f64,
-    bandwidth: f64,
     noise_std: Vec<f64>,
     target_scale: Vec<f64>,
 }
@@ -113,7 +113,9 @@ impl Report {
         let learned = Learned::new(model, data, options)?;
         let explained = learned.as_ref().map_or(&[][..], |learned| &learned.explained);
         let shown = quality::shown_rows(model, explained);
-        let quality = data.map(|data| Quality::new(model, data, &shown, options)).transpose()?;
+        let left_out = data.map(|data| diagnostics(model, data)).transpose()?;
+        let judged = data.zip(left_out.as_ref());
+        let quality = judged.map(|(data, found)| Quality::new(model, data, found, &shown, options)).transpose()?;
         let rows_allowed = data.is_some() && options.row_data;
         let mut report = Report {
             title: options.title.clone(),
@@ -128,7 +130,7 @@ impl Report {
             verdict: Verdict::new(model, data, quality.as_ref()),
             local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(learned, &shown)),
             learned,
-            together: data.map(|data| Together::new(model, data)).transpose()?,
+            together: judged.map(|(data, found)| Together::new(model, data, found)).transpose()?,
             inside: Inside::new(model),
             origin: options.origin.clone(),
             settings: serde_json::to_value(model.settings()).unwrap_or_default(),
@@ -189,7 +191,6 @@ impl ModelFacts {
             stop: model.stop(),
             steps: model.trace().len(),
             bound: model.bound(),
-            bandwidth: model.bandwidth(),
             noise_std: model.noise_std(),
             target_scale: model.target_scale().to_vec(),
         }

@@ -4,7 +4,7 @@ use super::{Options, brief, briefly};
 use crate::baselines::{Ridge, TrainingMean};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::explain::{Diagnostics, diagnostics};
+use crate::explain::Diagnostics;
 use crate::linalg::{Mat, MatRef};
 use crate::metrics::{MetricsError, ReferenceMean, Scores, Spread};
 use crate::{Error, Form, Model};
@@ -90,8 +90,13 @@ struct Rows {
 }
 
 impl Quality {
-    pub(super) fn new(model: &Model, data: &Dataset, shown: &[usize], options: &Options) -> Result<Quality> {
-        let found = diagnostics(model, data)?;
+    pub(super) fn new(
+        model: &Model,
+        data: &Dataset,
+        found: &Diagnostics,
+        shown: &[usize],
+        options: &Options,
+    ) -> Result<Quality> {
         let left_out = &found.prediction;
         let levels: Vec<f64> = (1..20).map(|i| f64::from(i) * 0.05).collect();
         let calibration = found.calibration(&levels);
@@ -120,19 +125,14 @@ impl Quality {
             levels: briefly(levels.iter().copied()),
             transform: (0..data.targets().ncols()).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
             strips: (0..data.inputs().ncols()).map(strip).collect(),
-            rows: options.row_data.then(|| Rows::new(model, data, &found, shown, options)),
+            rows: options.row_data.then(|| Rows::new(model, data, found, shown, options)),
         })
     }
 }
 
 fn scores(data: &Dataset, prediction: &Mat<f64>, spread: Option<Spread<'_>>) -> Result<Scores> {
     let wrong = |e: MetricsError| Error::Setting { name: "data", problem: e.to_string() };
-    // Rows of weight zero were never learned from and are not judged.
-    let observed = |row: usize| data.weights().is_none_or(|w| w[row] > 0.0);
-    let truth = Mat::from_fn(data.rows(), data.targets().ncols(), |row, c| {
-        if observed(row) { data.targets()[(row, c)] } else { f64::NAN }
-    });
-    Scores::new(truth.as_ref(), prediction.as_ref(), spread, ReferenceMean::Test).map_err(wrong)
+    Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), spread, ReferenceMean::Test).map_err(wrong)
 }
 
 fn method(name: &'static str, scores: &Scores) -> MethodQuality {

@@ -38,6 +38,8 @@ const LEAST_PENALTY: f64 = 1e-8;
 pub(crate) struct Original<'a, F: Fn(MatRef<'_, f64>) -> Mat<f64>> {
     /// N×D training inputs.
     pub(crate) inputs: &'a Mat<f64>,
+    /// What they weigh together: how many rows they stand for.
+    pub(crate) weight: f64,
     /// Its kernel: where frequencies are drawn from.
     pub(crate) kernel: &'a Kernel,
     /// Mean variance of the noise over the tasks.
@@ -57,7 +59,7 @@ pub(crate) struct Sinusoids {
     pub(crate) weights: Mat<f64>,
     /// C biases b.
     pub(crate) bias: Vec<f64>,
-    /// Penalty of each sinusoid's squared weights, as the ratio α_k/τ of precisions with the rows counted as N.
+    /// Penalty of each sinusoid's squared weights, as the ratio α_k/τ of precisions with the rows counted as their weight.
     pub(crate) ratio: Vec<f64>,
     /// Mean squared difference to the original over the rows it was read off at, by task.
     pub(crate) misfit: Vec<f64>,
@@ -86,19 +88,19 @@ pub(crate) fn distil<F: Fn(MatRef<'_, f64>) -> Mat<f64>>(
     seed: u64,
     threads: Threads,
 ) -> Result<Sinusoids> {
-    let Original { inputs, kernel, noise, mean } = original;
+    let Original { inputs, weight, kernel, noise, mean } = original;
     let count = count.max(1);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let rows = surroundings(inputs, &kernel.relevance, &mut rng, threads);
     let values = mean(rows.as_ref());
     let pool = draw(kernel, inputs, POOL.0.max(POOL.1 * count), &mut rng, threads);
     let (frequencies, phases) = pick(&rows, &values, &pool, count, threads);
-    let penalty = (PENALTY * noise * count as f64 / inputs.nrows() as f64).max(LEAST_PENALTY);
+    let penalty = (PENALTY * noise * count as f64 / weight).max(LEAST_PENALTY);
     let teacher = Teacher::new(rows, values, penalty, pool::typical(kernel), threads);
     let (frequencies, phases) = refine(&teacher, frequencies, phases, STEPS);
     let singular = Error::Singular { size: phases.len(), noise: *noise };
     let solution = teacher.solve(&frequencies, &phases).ok_or(singular)?;
-    let ratio = solution.power.iter().map(|power| penalty * inputs.nrows() as f64 * power).collect();
+    let ratio = solution.power.iter().map(|power| penalty * weight * power).collect();
     let misfit = solution.misfit();
     Ok(Sinusoids {
         frequencies,

@@ -80,12 +80,14 @@ impl Problem {
 
     /// So many of its rows, chosen by the seed; `None` if these are all.
     pub(crate) fn part(&self, count: usize, seed: u64) -> Option<Problem> {
-        let rows = self.inputs.nrows();
-        if rows <= count {
+        // Rows of weight zero have nothing to say.
+        let rows: Vec<usize> = (0..self.root.len()).filter(|&row| self.root[row] > 0.0).collect();
+        if rows.len() == self.root.len() && rows.len() <= count {
             return None;
         }
+        let count = count.min(rows.len());
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut dealt: Vec<(u64, usize)> = (0..rows).map(|row| (rng.next_u64(), row)).collect();
+        let mut dealt: Vec<(u64, usize)> = rows.iter().map(|&row| (rng.next_u64(), row)).collect();
         dealt.sort_unstable();
         let mut chosen: Vec<usize> = dealt[..count].iter().map(|(_, row)| *row).collect();
         chosen.sort_unstable();

@@ -2,7 +2,7 @@
 
 use crate::{normal, smooth, with_gaps};
 use rffblr::data::Standardiser;
-use rffblr::{FeatureCount, Form, Model, Settings, fit};
+use rffblr::{FORMAT_VERSION, FeatureCount, Form, Model, Settings, fit};
 use serde_json::{Value, json};
 
 fn model() -> Model {
@@ -101,7 +101,7 @@ fn inconsistent_files_are_refused() {
     assert!(signed(|_| {}).is_ok());
     type Change = Box<dyn Fn(&mut Value)>;
     let changes: Vec<(&str, Change)> = vec![
-        ("newer", Box::new(|v| v["format_version"] = json!(3))),
+        ("newer", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION + 1))),
         ("format_version", Box::new(|v| v["format_version"] = json!(0))),
         ("format_version", Box::new(|v| v["format_version"] = json!("1"))),
         ("format", Box::new(|v| v["format"] = json!("something"))),
@@ -119,7 +119,14 @@ fn inconsistent_files_are_refused() {
         ("posterior.precision", Box::new(|v| v["posterior"]["precision"][0] = json!(-1.0))),
         ("posterior.mean", Box::new(|v| v["posterior"]["mean"]["columns"] = json!(1))),
         ("posterior.shapes", Box::new(|v| v["posterior"]["shapes"][0]["tasks"] = json!([7]))),
-        ("posterior.shapes", Box::new(|v| v["posterior"]["shapes"][0]["tasks"] = json!([]))),
+        (
+            "no task",
+            Box::new(|v| {
+                let mut more = v["posterior"]["shapes"][0].clone();
+                more["tasks"] = json!([]);
+                v["posterior"]["shapes"].as_array_mut().unwrap().push(more);
+            }),
+        ),
         ("posterior.shapes", Box::new(|v| v["posterior"]["shapes"][0]["values"][0] = json!(-1.0))),
         ("restarts", Box::new(|v| v["settings"]["restarts"] = json!(0))),
         ("not a model", Box::new(|v| v["probes"] = json!(3))),
@@ -139,6 +146,7 @@ fn inconsistent_kernel_machines_are_refused() {
     type Change = Box<dyn Fn(&mut Value)>;
     let changes: Vec<(&str, Change)> = vec![
         ("machine.rows", Box::new(|v| v["machine"]["rows"]["rows"] = json!(11))),
+        ("13", Box::new(|v| v["training"]["rows"] = json!(13))),
         ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["linear"] = json!(-1.0))),
         ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["rbf"]["scale"] = json!(0.0))),
         ("machine.kernel.relevance", Box::new(|v| v["machine"]["kernel"]["relevance"] = json!([1.0]))),

@@ -3,8 +3,8 @@
 use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
 use rffblr::data::Dataset;
 use rffblr::fourier::Scales;
-use rffblr::linalg::Mat;
-use rffblr::{FeatureCount, Model, Noise, Settings, fit};
+use rffblr::linalg::{Mat, MatRef};
+use rffblr::{FeatureCount, Form, Model, Noise, Settings, fit};
 
 fn settings(features: usize, noise: Noise) -> Settings {
     Settings { features: FeatureCount::Exactly(features), noise, max_iterations: 40, ..Settings::COSINES }
@@ -311,4 +311,85 @@ fn the_kernel_view_reproduces_the_cosine_part() {
     // Few features are a poor kernel: it says that too.
     let few = fit(&data, &Settings { links: false, ..settings(6, Noise::PerTask) }).unwrap();
     assert!(few.kernel_view(data.inputs()).unwrap().kernel_rms_error > view.kernel_rms_error);
+}
+
+/// Two targets, one of them nearly free of noise: (30) holds for both.
+fn unequal(weights: Option<Vec<f64>>) -> Dataset {
+    let x = normal(60, 3, 70);
+    let error = normal(60, 2, 71);
+    let y = Mat::from_fn(60, 2, |n, c| (1.3 * x[(n, 0)]).sin() + x[(n, 1)] + [0.001, 0.7][c] * error[(n, c)]);
+    let data = Dataset::new(x, y).unwrap();
+    weights.map_or(data.clone(), |weights| data.with_weights(weights).unwrap())
+}
+
+#[test]
+fn the_weights_of_sinusoids_leave_open_a_share_of_each_targets_own_noise() {
+    let data = unequal(None);
+    let model = fit(&data, &Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT }).unwrap();
+    let predicted = model.predict(data.inputs()).unwrap();
+    let noise = model.noise_std();
+    assert!(noise[1] > 10.0 * noise[0]);
+    for n in 0..60 {
+        let share = |c: usize| predicted.latent_std[(n, c)] / noise[c];
+        assert_close("share", share(0), share(1), 1e-9);
+    }
+    let loaded = Model::from_json(&model.to_json().unwrap()).unwrap();
+    assert_eq!(loaded.predict(data.inputs()).unwrap(), predicted);
+}
+
+/// One sinusoid cannot do what the kernel machine does, and leave-one-out must say so.
+#[test]
+fn sinusoids_are_not_judged_by_what_they_cannot_do() {
+    let data = smooth(60, 3, 2, 72);
+    let rms = |per_row: f64| {
+        let model = fit(&data, &Settings { form: Form::Sinusoids { per_row }, ..Settings::DEFAULT }).unwrap();
+        let (fitted, left_out) = (model.predict_mean(data.inputs()).unwrap(), model.leave_one_out(&data).unwrap());
+        let square = |table: &Mat<f64>| -> Vec<f64> {
+            (0..2).map(|c| (0..60).map(|n| (data.targets()[(n, c)] - table[(n, c)]).powi(2)).sum::<f64>()).collect()
+        };
+        (square(&fitted), square(&left_out.mean))
+    };
+    let ((fitted, one), (_, many)) = (rms(1.0 / 60.0), rms(0.5));
+    for c in 0..2 {
+        assert!(one[c] > fitted[c], "leaving out makes nothing easier");
+        assert!(one[c] > 1.5 * many[c], "{one:?} {many:?}");
+    }
+}
+
+#[test]
+fn what_the_kernel_has_learned_is_told_of_its_sinusoids_too() {
+    let data = smooth(40, 3, 2, 73);
+    let machine = fit(&data, &Settings::DEFAULT).unwrap();
+    let sparse = fit(&data, &Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT }).unwrap();
+    assert_eq!(sparse.bandwidth(), machine.bandwidth());
+    assert_eq!(sparse.relevance(), machine.relevance());
+    assert_eq!(sparse.kernel_lengths(), machine.kernel_lengths());
+    assert!(sparse.kernel_view(data.inputs()).unwrap_err().to_string().contains("form kernel"));
+}
+
+/// A row of weight zero changes nothing but rounding, and a weight of two is nearly a repeated row.
+#[test]
+fn weights_count_among_sinusoids() {
+    let form = Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT };
+    let weighted = unequal(Some((0..60).map(|n| (n % 3) as f64).collect()));
+    let rows: Vec<usize> = (0..60).flat_map(|n| std::iter::repeat_n(n, n % 3)).collect();
+    let table = |from: MatRef<'_, f64>| Mat::from_fn(rows.len(), from.ncols(), |i, j| from[(rows[i], j)]);
+    let repeated = Dataset::new(table(weighted.inputs()), table(weighted.targets())).unwrap();
+    let (a, b) = (fit(&weighted, &form).unwrap(), fit(&repeated, &form).unwrap());
+    assert_eq!((a.active_features(), a.drawn_features()), (15, 15));
+    assert_eq!((b.active_features(), b.drawn_features()), (15, 15));
+    for c in 0..2 {
+        let ratio = a.noise_std()[c] / b.noise_std()[c];
+        assert!((0.8..1.25).contains(&ratio), "{:?} {:?}", a.noise_std(), b.noise_std());
+    }
+}
+
+#[test]
+fn far_away_nothing_is_known() {
+    let data = smooth(20, 2, 2, 74);
+    let far = Mat::from_fn(1, 2, |_, _| 1e160);
+    for settings in [Settings::DEFAULT, Settings { links: true, ..settings(8, Noise::Shared) }] {
+        let predicted = fit(&data, &settings).unwrap().predict(far.as_ref()).unwrap();
+        assert!((0..2).all(|c| predicted.latent_std[(0, c)] > 1e150), "{:?}", predicted.latent_std);
+    }
 }

@@ -106,7 +106,8 @@ fn next_steps(model: &Path, data: &Path) -> String {
 fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let left_out = model.leave_one_out(data)?;
     let spread = Spread { std: left_out.std.as_ref(), level: 0.9 };
-    let scores = Scores::new(data.targets(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let truth = data.judged_targets();
+    let scores = Scores::new(truth.as_ref(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
     let (each, noise) = (&scores.per_task, model.noise_std());
     let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
     let row = |(c, name): (usize, &String)| {

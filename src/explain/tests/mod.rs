@@ -108,7 +108,7 @@ pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
                 let shrunk = |n: usize| 1.0 / (1.0 + posterior.tau[task] * shape.values[n]) - 1.0;
                 let sum: f64 = (0..v.ncols()).map(|n| v[(i, n)] * shrunk(n) * v[(j, n)]).sum();
                 let unit = if i == j { 1.0 } else { 0.0 };
-                (unit + sum) / (posterior.precision[i] * posterior.precision[j]).sqrt()
+                posterior.unit(task) * (unit + sum) / (posterior.precision[i] * posterior.precision[j]).sqrt()
             });
             let features = waves.basis.features_and_one(points.as_ref(), &waves.scales);
             multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one)

@@ -6,7 +6,7 @@ use crate::fourier::Basis;
 use crate::kernel::{Kernel, KernelMachine};
 use crate::model::posterior::{Posterior, Shape};
 use crate::model::waves::Waves;
-use crate::model::{Function, Model};
+use crate::model::{Function, KERNEL_ROWS, Model};
 
 pub(super) fn all_finite(what: &str, values: &[f64]) -> std::result::Result<(), String> {
     match values.iter().position(|v| !v.is_finite()) {
@@ -44,9 +44,10 @@ impl TryFrom<Stored> for Model {
         let (input_names, input_scale) = stored.inputs.read("inputs")?;
         let (target_names, target_scale) = stored.targets.read("targets")?;
         let (inputs, tasks) = (input_names.len(), target_names.len());
+        let rows = stored.training.rows;
         let function = match (stored.waves, stored.machine) {
             (Some(waves), None) => Function::Waves(waves.read(inputs, tasks)?),
-            (None, Some(machine)) => Function::Kernel(machine.read(inputs, tasks)?),
+            (None, Some(machine)) => Function::Kernel(machine.read(rows, inputs, tasks)?),
             _ => return Err("it needs either `features`, `scales`, `noise` and `posterior`, or `machine`".into()),
         };
         stored.settings.validate().map_err(|e| e.to_string())?;
@@ -62,7 +63,7 @@ impl TryFrom<Stored> for Model {
             function,
             trace: stored.training.trace,
             stop: stored.training.stop,
-            rows: stored.training.rows,
+            rows,
             fingerprint: stored.training.sha256,
             encoder: stored.encoder,
             writer: stored.writer,
@@ -101,6 +102,9 @@ impl StoredWaves {
                 return Err("`posterior.shapes` has more eigenvalues than features, or a negative one".into());
             }
             all_finite("posterior.shapes", &shape.values)?;
+            if shape.tasks.is_empty() {
+                return Err("`posterior.shapes` has a shape of no task".into());
+            }
             for &task in &shape.tasks {
                 *covered.get_mut(task).ok_or("`posterior.shapes` names a task that does not exist")? += 1;
             }
@@ -110,10 +114,17 @@ impl StoredWaves {
         if covered.iter().any(|&times| times != 1) {
             return Err("`posterior.shapes` does not name every task exactly once".into());
         }
+        let noise: Vec<f64> = self.noise.iter().map(|noise| noise.mean_inverse()).collect();
+        all_positive("noise", &noise, tasks)?;
+        let (tau, unit) = match self.posterior.noise_is_unit {
+            true => (vec![1.0; tasks], Some(noise)),
+            false => (self.noise.iter().map(|noise| noise.mean()).collect(), None),
+        };
         let posterior = Posterior {
             mean: self.posterior.mean.read("posterior.mean", k, tasks)?,
             precision: self.posterior.precision,
-            tau: self.noise.iter().map(|t| t.mean()).collect(),
+            tau,
+            unit,
             shapes,
         };
         if let Some(origin) = &self.origin {
@@ -125,8 +136,13 @@ impl StoredWaves {
 }
 
 impl StoredMachine {
-    fn read(self, inputs: usize, tasks: usize) -> std::result::Result<KernelMachine, String> {
-        let rows = self.root_weights.len();
+    fn read(self, rows: usize, inputs: usize, tasks: usize) -> std::result::Result<KernelMachine, String> {
+        if self.root_weights.len() != rows || !(1..=KERNEL_ROWS).contains(&rows) {
+            let found = self.root_weights.len();
+            return Err(format!(
+                "`machine` has {found} rows, `training` {rows}; they must be the same, 1 to {KERNEL_ROWS}"
+            ));
+        }
         all_finite("machine.root_weights", &self.root_weights)?;
         if self.root_weights.iter().any(|u| *u < 0.0) {
             return Err("`machine.root_weights` has a negative number".into());

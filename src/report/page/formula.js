@@ -169,8 +169,10 @@ function cosines(file) {
     const inside = vectors.map((vector) => dot(vector, white) ** 2);
     const complete = values.length === posterior.precision.length;
     const outside = complete ? 0 : Math.max(dot(white, white) - inside.reduce((sum, v) => sum + v, 0), 0);
-    const tau = file.noise[task].shape / file.noise[task].rate;
-    return { mean, variance: inside.reduce((sum, v, j) => sum + v / (1 + tau * values[j]), outside) };
+    const relative = posterior.noise_is_unit;
+    const tau = relative ? 1 : file.noise[task].shape / file.noise[task].rate;
+    const variance = inside.reduce((sum, v, j) => sum + v / (1 + tau * values[j]), outside);
+    return { mean, variance: (relative ? noiseVariance(file, task) : 1) * variance };
   };
 }
 
