@@ -328,7 +328,7 @@ fn the_weights_of_sinusoids_leave_open_a_share_of_each_targets_own_noise() {
     let model = fit(&data, &Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT }).unwrap();
     let predicted = model.predict(data.inputs()).unwrap();
     let noise = model.noise_std();
-    assert!(noise[1] > 10.0 * noise[0]);
+    assert!(noise[1] > 3.0 * noise[0], "{noise:?}");
     for n in 0..60 {
         let share = |c: usize| predicted.latent_std[(n, c)] / noise[c];
         assert_close("share", share(0), share(1), 1e-9);
@@ -367,7 +367,8 @@ fn what_the_kernel_has_learned_is_told_of_its_sinusoids_too() {
     assert!(sparse.kernel_view(data.inputs()).unwrap_err().to_string().contains("form kernel"));
 }
 
-/// A row of weight zero changes nothing but rounding, and a weight of two is nearly a repeated row.
+/// There are as many sinusoids as for repeated rows and they are nearly the same function. Not the same noise: a row
+/// that is left out takes its weight with it, a repeated one leaves its copies.
 #[test]
 fn weights_count_among_sinusoids() {
     let form = Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT };
@@ -378,9 +379,11 @@ fn weights_count_among_sinusoids() {
     let (a, b) = (fit(&weighted, &form).unwrap(), fit(&repeated, &form).unwrap());
     assert_eq!((a.active_features(), a.drawn_features()), (15, 15));
     assert_eq!((b.active_features(), b.drawn_features()), (15, 15));
+    let (f, g) = (a.predict_mean(weighted.inputs()).unwrap(), b.predict_mean(weighted.inputs()).unwrap());
     for c in 0..2 {
-        let ratio = a.noise_std()[c] / b.noise_std()[c];
-        assert!((0.8..1.25).contains(&ratio), "{:?} {:?}", a.noise_std(), b.noise_std());
+        let difference = (0..60).map(|n| (f[(n, c)] - g[(n, c)]).powi(2)).sum::<f64>() / 60.0;
+        assert!(difference.sqrt() < 0.15 * a.target_scale()[c], "{difference}");
+        assert!(a.noise_std()[c] > b.noise_std()[c]);
     }
 }
 
