@@ -275,6 +275,7 @@ impl Facts<'_> {
             match self.model.settings().form {
                 Form::Kernel =>
                     "f(x) = Σ βₙ κ(xₙ, x), with the learned kernel κ and the standardised training inputs xₙ.",
+                _ if self.model.links().is_empty() => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + b.",
                 Form::Sinusoids { .. } | Form::Cosines => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + straight lines + b.",
             }
         )

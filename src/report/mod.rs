@@ -12,7 +12,7 @@ mod quality;
 mod tests;
 mod verdict;
 
-use crate::data::{Dataset, expect_count};
+use crate::data::{Dataset, Encoding, expect_count};
 use crate::error::{Error, Result};
 use crate::explain::diagnostics;
 use crate::normal;
@@ -37,7 +37,7 @@ pub struct Options {
     /// Title of the page.
     pub title: String,
     /// Whether single rows may be shown. Without them there is no what-if panel for a kernel machine, which is made of
-    /// its training rows.
+    /// its training rows, and a text column whose values fewer than five rows share is an error.
     pub row_data: bool,
     /// Number of each row in the table it comes from; empty means 1, 2, 3, …
     pub row_numbers: Vec<usize>,
@@ -110,6 +110,9 @@ impl Report {
         {
             expect_count("the list of row numbers", "entries", options.row_numbers.len(), data.rows())?;
         }
+        if !options.row_data {
+            refuse_rare_levels(model, data)?;
+        }
         let learned = Learned::new(model, data, options)?;
         let explained = learned.as_ref().map_or(&[][..], |learned| &learned.explained);
         let shown = quality::shown_rows(model, explained);
@@ -176,6 +179,37 @@ impl Report {
     pub fn card(&self) -> &str {
         &self.card
     }
+}
+
+/// A value of a text column that few rows share tells of them; the page would name it.
+fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
+    let Some(encoder) = model.encoder() else { return Ok(()) };
+    let stored = model.stored_inputs();
+    let rows = data.map(|data| data.inputs()).or(stored.as_ref().map(|rows| rows.as_ref()));
+    let refused = |problem: String| Err(Error::Setting { name: "no-row-data", problem });
+    let mut first = 0;
+    for input in encoder.raw_inputs() {
+        let columns = first..first + input.encoded_names().len();
+        first = columns.end;
+        let Encoding::Categorical { levels, .. } = &input.encoding else { continue };
+        let name = &input.name;
+        let Some(rows) = rows else {
+            return refused(format!(
+                "whether rows share the values of the text column `{name}` shows in the data: give them"
+            ));
+        };
+        let shared = |d: &usize| rows.col(*d).iter().filter(|v| **v > 0.5).count() >= quality::CROWD;
+        let rare = columns.take(levels.len()).filter(|d| !shared(d)).count();
+        if rare > 0 {
+            return refused(format!(
+                "{rare} of {} values of the text column `{name}` stand in fewer than {} rows each and would show them: \
+                 merge them in the table, or leave the column out, and fit again",
+                levels.len(),
+                quality::CROWD
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl ModelFacts {

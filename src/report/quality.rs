@@ -19,7 +19,7 @@ const INPUT_CELLS: usize = 60_000;
 /// Bars of the strip that shows where the values of an input lie.
 const BARS: usize = 24;
 /// Without row data: fewest rows that may be told of together, and the share of rows cut off at both ends of a range.
-const CROWD: usize = 5;
+pub(super) const CROWD: usize = 5;
 const TAIL: f64 = 0.05;
 /// Bars of the histogram of the probability integral transform.
 const TRANSFORM_BARS: usize = 10;

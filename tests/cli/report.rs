@@ -65,6 +65,40 @@ fn row_data_can_be_left_out() {
     assert!(facts["quality"]["tasks"][0]["r2"].as_f64().unwrap() > 0.0);
 }
 
+/// A name that one row has is that row.
+#[test]
+fn without_row_data_no_value_of_few_rows_is_named() {
+    let folder = Folder::new();
+    let table: String = (0..40).map(|n| format!("{n},{},{}\n", ["often", "rarely"][n / 37], (n * n) % 11)).collect();
+    folder.put("t.csv", format!("a,place,y\n{table}"));
+    let report = ["report", "m.json", "t.csv", "--no-row-data", "-op.html"];
+    for sparsity in [&[][..], &["--sparsity=0.8"]] {
+        folder.done(&[&["fit", "t.csv", "--targets=y", "-om.json", "-q", "--force"], sparsity].concat());
+        let ran = folder.fails(&report, &["1 of 2 values", "`place`", "fewer than 5 rows"]);
+        assert!(!ran.err.contains("rarely") && !folder.path("p.html").exists());
+    }
+    // The formula alone does not know its rows.
+    folder.fails(&["report", "m.json", "--no-row-data", "-op.html"], &["`place`", "give them"]);
+    folder.done(&["report", "m.json", "t.csv", "-op.html", "-q"]);
+}
+
+/// What `fit` prints and what the page says is the same, also where rows have no weight.
+#[test]
+fn the_page_says_what_the_fit_has_printed() {
+    let folder = Folder::new();
+    let table: String =
+        (0..40).map(|n| format!("{n},{},{},{}\n", n % 7, (n as f64 * 0.4).sin() + (n % 3) as f64, n % 2)).collect();
+    folder.put("t.csv", format!("a,b,y,w\n{table}"));
+    let ran = folder.done(&["fit", "t.csv", "--targets=y", "--weight=w", "-om.json"]);
+    folder.done(&["report", "m.json", "t.csv", "-op.html", "-q"]);
+    let task = &facts(&folder.text("p.html"))["quality"]["tasks"][0];
+    assert_eq!(task["observed"], 20);
+    let printed = [&ran.out, &ran.err].into_iter().find(|text| text.contains("90 % interval")).unwrap();
+    let line = printed.lines().find(|line| line.trim_start().starts_with('y')).unwrap();
+    let expected = format!("{:.3}", task["r2"].as_f64().unwrap());
+    assert!(line.contains(" 20 ") && line.contains(&expected), "{line}: {expected}");
+}
+
 #[test]
 fn names_from_the_data_cannot_leave_their_place() {
     let folder = Folder::new();
