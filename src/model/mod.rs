@@ -168,8 +168,10 @@ fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -
     let few = learned_from.part(FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
     let mut trace = Vec::new();
     let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
+        // Where it starts counts too, and so does what was spent on few rows.
+        let steps = settings.max_iterations.saturating_sub(trace.len() + 1);
         trace.clear();
-        learn(problem, earlier, settings.max_iterations, threads, |kernel, noise, bound| {
+        learn(problem, earlier, steps, threads, |kernel, noise, bound| {
             trace.push(Iteration {
                 restart: 0,
                 number: trace.len() + 1,

@@ -75,6 +75,18 @@ impl Model {
             .collect()
     }
 
+    /// The constant of each task in the sum of sinusoids, direct links and a constant that the function is, on its original
+    /// scale. A kernel machine is no such sum.
+    pub fn constants(&self) -> Option<Vec<f64>> {
+        let Function::Waves(waves) = &self.function else { return None };
+        let (bias, links) = (waves.posterior.precision.len() - 1, self.links());
+        let constant = |c: usize| {
+            let middle: f64 = links.iter().map(|link| link.slope[c] * self.input_scale.mean[link.input]).sum();
+            self.target_scale.mean[c] + self.target_scale.scale[c] * waves.posterior.mean[(bias, c)] - middle
+        };
+        Some((0..self.target_names.len()).map(constant).collect())
+    }
+
     /// Every direct link; in a kernel machine every input has one.
     pub fn links(&self) -> Vec<Link> {
         let inputs: Vec<usize> = match &self.function {

@@ -129,3 +129,26 @@ impl Group {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only rows of weight are worth learning from, and all rows of weight are a part if others are there.
+    #[test]
+    fn a_part_has_only_rows_of_weight() {
+        let weights: Vec<f64> = (0..40).map(|n| if n % 4 == 1 { 0.5 + n as f64 } else { 0.0 }).collect();
+        let (x, y) = (Mat::from_fn(40, 1, |n, _| n as f64), Mat::from_fn(40, 2, |n, c| (n * (c + 1)) as f64));
+        let problem = Problem::new(x, y, Some(&weights));
+        for (asked, given) in [(6, 6), (10, 10), (30, 10)] {
+            let part = problem.part(asked, 3).unwrap();
+            assert_eq!(part.inputs.nrows(), given);
+            for n in 0..given {
+                let row = part.inputs[(n, 0)] as usize;
+                assert!(row % 4 == 1 && (part.root[n].powi(2) - weights[row]).abs() < 1e-12);
+                assert!((part.groups[0].targets[(n, 1)] - part.root[n] * 2.0 * row as f64).abs() < 1e-9);
+            }
+        }
+        assert!(Problem::new(Mat::zeros(5, 1), Mat::zeros(5, 1), None).part(5, 0).is_none());
+    }
+}

@@ -248,9 +248,10 @@ fn many_rows_are_predicted_like_few() {
 #[test]
 fn the_sinusoids_add_up_to_the_prediction() {
     let data = smooth(40, 3, 2, 63);
-    let model = fit(&data, &Settings { links: false, ..settings(24, Noise::PerTask) }).unwrap();
-    let waves = model.sinusoids();
-    assert_eq!(waves.len(), 24);
+    let model = fit(&data, &Settings { links: true, ..settings(24, Noise::PerTask) }).unwrap();
+    let (waves, links, constants) = (model.sinusoids(), model.links(), model.constants().unwrap());
+    assert_eq!((waves.len(), links.len()), (24, 3));
+    assert!(fit(&data, &Settings::DEFAULT).unwrap().constants().is_none());
     let p = model.predict(data.inputs()).unwrap();
     for c in 0..2 {
         let value = |n: usize| -> f64 {
@@ -262,10 +263,9 @@ fn the_sinusoids_add_up_to_the_prediction() {
                 })
                 .sum()
         };
-        // What is left is the bias: the same for every row.
-        let bias = p.mean[(0, c)] - value(0);
-        for n in 1..40 {
-            assert_close("bias", p.mean[(n, c)] - value(n), bias, 1e-9);
+        let lines = |n: usize| -> f64 { links.iter().map(|l| l.slope[c] * data.inputs()[(n, l.input)]).sum() };
+        for n in 0..40 {
+            assert_close("sum", value(n) + lines(n) + constants[c], p.mean[(n, c)], 1e-9);
         }
     }
     // Moving one wavelength along one input changes nothing for that sinusoid.

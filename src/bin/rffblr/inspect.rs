@@ -67,7 +67,8 @@ fn stop_reason(model: &Model) -> &'static str {
 fn facts(model: &Model) -> Value {
     let noise = model.noise_std();
     let (scale, length) = (model.relevance(), model.kernel_lengths());
-    let target = |(c, name): (usize, &String)| json!({ "name": name, "noise_std": noise[c] });
+    let constant = model.constants();
+    let target = |(c, name): (usize, &String)| json!({ "name": name, "noise_std": noise[c], "constant": constant.as_ref().map(|constants| constants[c]) });
     let input = |(d, name): (usize, &String)| {
         let (scale, length) = (scale[d], length[d]);
         json!({ "name": name, "scale": scale, "kernel_length": length })
