@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 pub use error::{Place, TableError};
-pub(crate) use error::{did_you_mean, excerpt};
+pub(crate) use error::{did_you_mean, excerpt, how_to_correct};
 pub use suggest::nearest;
 pub(crate) use write::number_text;
 pub use write::{write_csv, write_parquet};
@@ -146,7 +146,8 @@ pub enum Format {
 pub struct ReadOptions {
     /// Format; by default told from the file's extension, or else from its first bytes.
     pub format: Option<Format>,
-    /// Delimiter of CSV and TSV files; by default recognised (CSV) or the tab (TSV).
+    /// Delimiter of CSV and TSV files; by default what a first line such as `sep=;` says, or else recognised (CSV) or
+    /// the tab (TSV).
     pub delimiter: Option<u8>,
     /// Columns to keep as text even if they hold only numbers.
     pub text_columns: Vec<String>,
@@ -169,11 +170,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, TableError> {
         None => format_of_content(&source.head()?),
     };
     let mut table = match format {
-        Format::Csv => delimited::read(&mut source, options.delimiter, options)?,
-        Format::Tsv => {
-            let delimiter = options.delimiter.unwrap_or(b'\t');
-            delimited::read(&mut source, Some(delimiter), options)?
-        }
+        Format::Csv => delimited::read(&mut source, None, options)?,
+        Format::Tsv => delimited::read(&mut source, Some(b'\t'), options)?,
         Format::Arff => arff::read(&mut source, options)?,
         Format::Parquet => parquet::read(&mut source, options)?,
     };
