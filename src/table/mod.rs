@@ -2,7 +2,9 @@
 //!
 //! A column is numeric (missing cells are NaN) or text (cells are codes into a list of levels). Text files
 //! carry no types, so [`read`] decides per column and refuses what looks like a slip: a few words in a
-//! column of numbers, numbers with a decimal comma, infinite values. The options settle such cases.
+//! column of numbers, numbers with a decimal comma or a percent sign, infinite values. The options settle such cases.
+//! A cell is missing if it is empty or says NA, N/A, NaN, null, none or ?, or what spreadsheets write for an error,
+//! such as #N/A or #DIV/0!.
 
 mod arff;
 mod cells;

@@ -291,8 +291,8 @@ mod tests {
         let problem = settings(&["--preset=paper", "--sparsity=0.5"]).unwrap_err().to_string();
         assert!(problem.contains("--preset paper") && problem.contains("--sparsity"), "{problem}");
         assert!(!problem.contains("directions"), "{problem}");
-        let problem = settings(&["--preset=cosines", "--form=kernel"]).unwrap_err().to_string();
-        assert!(problem.contains("--preset cosines") && problem.contains("--form"), "{problem}");
+        let problem = settings(&["--preset=paper", "--form=kernel"]).unwrap_err().to_string();
+        assert!(problem.contains("--preset paper") && problem.contains("--form"), "{problem}");
         let problem = settings(&["--spectrum=laplace-l1"]).unwrap_err().to_string();
         assert!(problem.contains("--directions independent"), "{problem}");
         assert!(settings(&["--spectrum=laplace-l1", "--directions=independent"]).is_ok());
