@@ -40,7 +40,9 @@ fn require_complete(method: &'static str, data: &Dataset, most_rows: usize) -> R
 fn require_observed(method: &'static str, data: &Dataset) -> Result<()> {
     let targets = data.targets();
     if (0..targets.ncols()).any(|c| targets.col(c).iter().any(|y| y.is_nan())) {
-        let problem = "it cannot use missing target cells; leave those rows out or use rffblr".into();
+        let problem = "it cannot use missing target cells; leave those rows out, or use a method that can: rffblr in \
+                       all its forms, gor-elm, sb-elm, hi-vae, ridge, mean"
+            .into();
         return Err(Error::Unsupported { method, problem });
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What can go wrong between a table as it was read and the numbers a model sees.
 
-use crate::table::{did_you_mean, excerpt};
+use crate::table::{did_you_mean, excerpt, how_to_correct};
 
 /// Why a table cannot be used as asked. Rows are counted from one, without the header.
 #[derive(Debug, thiserror::Error)]
@@ -55,10 +55,10 @@ pub enum EncodeError {
 
     /// A column that must be numeric is not.
     #[error(
-        "data row {row}, column {}: {} is not a number, but {role} must be numeric; correct it, or leave the cell \
-         empty if the value is missing",
+        "data row {row}, column {}: {} is not a number, but {role} must be numeric; {}",
         excerpt(column),
-        excerpt(text)
+        excerpt(text),
+        how_to_correct(text)
     )]
     NotNumeric { role: &'static str, column: String, row: usize, text: String },
 

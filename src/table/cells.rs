@@ -7,12 +7,15 @@ use super::error::Place;
 use super::write::number_text;
 use super::{Column, MISSING, TableError, Values, Wish};
 
-/// Spellings of a missing value; letters in either case.
-const MISSING_WORDS: [&str; 8] = ["", "NA", "NaN", "-NaN", "?", "N/A", "null", "none"];
+/// Spellings of a missing value, the errors of spreadsheets among them; letters in either case.
+const MISSING_WORDS: [&str; 16] = [
+    "", "NA", "NaN", "-NaN", "?", "N/A", "null", "none", "#N/A", "#N/D", "#NULL!", "#VALUE!", "#DIV/0!", "#REF!",
+    "#NUM!", "#NAME?",
+];
 
 /// True for the spellings of a missing value.
 pub(super) fn is_missing(text: &str) -> bool {
-    text.len() <= 4 && MISSING_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+    text.len() <= 7 && MISSING_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// What the text of a cell means.
@@ -39,6 +42,25 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Cell<'_>, Utf8Error> {
         Err(_) if is_missing(text) => Cell::Missing,
         Err(_) => Cell::Text(text),
     })
+}
+
+/// The number in a text that is nothing but one.
+pub(super) fn number_in(text: &str) -> Option<f64> {
+    match parse(text.as_bytes()) {
+        Ok(Cell::Number(number)) => Some(number),
+        _ => None,
+    }
+}
+
+/// A number but for decimal or thousands commas.
+pub(super) fn has_comma_inside(text: &str) -> bool {
+    let starts_like_one = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
+    text.contains(',') && starts_like_one && number_in(&text.replace(',', "")).is_some()
+}
+
+/// A number with a percent sign behind it.
+pub(super) fn is_percentage(text: &str) -> bool {
+    text.trim_end().strip_suffix('%').is_some_and(|number| number_in(number).is_some() || has_comma_inside(number))
 }
 
 /// Text stored as codes into the list of distinct texts.
@@ -191,7 +213,10 @@ mod tests {
 
     #[test]
     fn cells_mean_what_a_reader_expects() {
-        for text in ["", " ", "NA", "na", "nan", "NaN", "-nan", "?", " ? ", "n/a", "NULL", "None", "\tNA "] {
+        for text in [
+            "", " ", "NA", "na", "nan", "NaN", "-nan", "?", " ? ", "n/a", "NULL", "None", "\tNA ", "#N/A", "#DIV/0!",
+            "#name?",
+        ] {
             assert_eq!(parse(text.as_bytes()), Ok(Cell::Missing), "{text:?}");
         }
         for (text, number) in [
@@ -205,7 +230,7 @@ mod tests {
         ] {
             assert_eq!(parse(text.as_bytes()), Ok(Cell::Number(number)), "{text:?}");
         }
-        for text in ["1,5", "1 000", "0x10", "nano", "nothing", "--", "é"] {
+        for text in ["1,5", "1%", "#1", "#OTHER!", "1 000", "0x10", "nano", "nothing", "--", "é"] {
             assert_eq!(parse(text.as_bytes()), Ok(Cell::Text(text)), "{text:?}");
         }
         assert!(parse(b"\xff").is_err());

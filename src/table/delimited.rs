@@ -9,8 +9,8 @@ use std::io::Read;
 
 use rayon::prelude::*;
 
-use super::cells::{Cell, Levels, is_missing, parse, plain_number};
-use super::delimiter::{recognise_delimiter, suspect_delimiter};
+use super::cells::{Cell, Levels, has_comma_inside, is_missing, is_percentage, number_in, parse, plain_number};
+use super::delimiter::{blank_separator_line, recognise_delimiter, suspect_delimiter};
 use super::error::Place;
 use super::records::{Batch, Records};
 use super::source::Source;
@@ -20,11 +20,13 @@ use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
 const MOSTLY: f64 = 0.9;
 const MANY_NUMBERS: usize = 20;
 
-/// Reads a table; the delimiter is recognised if none is given.
-pub(super) fn read(source: &mut Source, delimiter: Option<u8>, options: &ReadOptions) -> Result<Table, TableError> {
+/// Reads a table. The delimiter is that of the options, or of the first line, or else the usual one of the format; it is
+/// recognised if the format has none.
+pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<Table, TableError> {
     let file = source.name().to_owned();
-    let head = source.head()?;
-    let delimiter = match delimiter {
+    let mut head = source.head()?;
+    let named = blank_separator_line(&mut head);
+    let delimiter = match options.delimiter.or(named).or(usual) {
         Some(b'"' | b'\n' | b'\r') => return Err(TableError::BadDelimiter),
         Some(delimiter) => delimiter,
         None => recognise_delimiter(&head),
@@ -54,7 +56,7 @@ pub(super) fn read(source: &mut Source, delimiter: Option<u8>, options: &ReadOpt
         }
     }
     for column in &columns {
-        column.check_commas(&file)?;
+        column.check_spelling(&file)?;
     }
     Table::new(columns.into_iter().filter_map(Building::finish).collect())
 }
@@ -252,19 +254,23 @@ impl Building {
         Ok(())
     }
 
-    /// Refuses a column of nothing but numbers, some of them with commas inside.
-    fn check_commas(&self, file: &str) -> Result<(), TableError> {
-        let numeric = |level: &str| {
-            let starts_like_one = level.starts_with(['-', '+']) || level.starts_with(is_digit);
-            starts_like_one && number_in(&level.replace(',', "")).is_some()
+    /// Refuses a column of nothing but numbers, some of them with commas inside, and one of percentages.
+    fn check_spelling(&self, file: &str) -> Result<(), TableError> {
+        let (Cells::Text(levels), Some(found)) = (&self.cells, &self.first_text) else {
+            return Ok(());
         };
-        match (&self.cells, &self.first_text) {
-            (Cells::Text(levels), Some(found)) if levels.known().all(numeric) => Err(TableError::CommaInNumber {
-                file: file.to_owned(),
-                place: Place::Line(found.line),
-                column: self.name.clone(),
-                text: found.text.clone(),
-            }),
+        let (file, column) = (file.to_owned(), self.name.clone());
+        if levels.known().all(|level| number_in(level).is_some() || has_comma_inside(level)) {
+            let (place, text) = (Place::Line(found.line), found.text.clone());
+            return Err(TableError::CommaInNumber { file, place, column, text });
+        }
+        let (signs, others) = levels.count_cells(is_percentage);
+        let (numbers, _) = levels.count_cells(|level| number_in(level).is_some());
+        let cells = signs + others;
+        match levels.known().filter(|level| is_percentage(level)).min() {
+            Some(example) if (signs + numbers) as f64 >= MOSTLY * cells as f64 => {
+                Err(TableError::PercentSign { file, column, example: example.to_owned(), signs, cells })
+            }
             _ => Ok(()),
         }
     }
@@ -280,17 +286,6 @@ impl Building {
         };
         let name = self.name;
         Some(Column { name, values })
-    }
-}
-
-fn is_digit(c: char) -> bool {
-    c.is_ascii_digit()
-}
-
-fn number_in(text: &str) -> Option<f64> {
-    match parse(text.as_bytes()) {
-        Ok(Cell::Number(number)) => Some(number),
-        _ => None,
     }
 }
 

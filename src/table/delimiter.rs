@@ -1,6 +1,7 @@
 //! Recognises the delimiter of a text file, and explains a wrong one.
 
 use super::TableError;
+use super::records::BYTE_ORDER_MARK;
 use super::scan::{Cells, Layout, Scan};
 use super::source::HEAD;
 
@@ -9,6 +10,25 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// Rows that decide on the delimiter.
 const FIRST_ROWS: usize = 20;
+
+/// The delimiter that a first line such as `sep=;` names, as spreadsheets write it. The line is made blank, so that it is
+/// no header and the lines below keep their numbers.
+pub(super) fn blank_separator_line(start: &mut [u8]) -> Option<u8> {
+    let mark = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+    let text = start.get_mut(mark..)?;
+    let end = text.iter().position(|byte| matches!(byte, b'\r' | b'\n'))?;
+    let line = text.get_mut(..end)?;
+    let plain = line.strip_prefix(b"\"").and_then(|line| line.strip_suffix(b"\"")).unwrap_or(line);
+    let delimiter = match plain {
+        [name @ .., b'=', delimiter] if name.eq_ignore_ascii_case(b"sep") && !delimiter.is_ascii_alphanumeric() => {
+            *delimiter
+        }
+        _ => return None,
+    };
+    // A blank that does not itself separate cells.
+    line.fill(if delimiter == b' ' { b'\t' } else { b' ' });
+    Some(delimiter)
+}
 
 /// Number of cells in the first rows of a file's head, and whether its quotes make sense.
 fn row_lengths(head: &[u8], delimiter: u8) -> (Vec<usize>, bool) {

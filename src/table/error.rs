@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io;
 
+use super::cells::{has_comma_inside, is_percentage};
 use super::records::MAX_RECORD;
 use super::scan::MAX_CELLS;
 
@@ -34,6 +35,10 @@ pub enum TableError {
     /// The operating system refused to open or read the file.
     #[error("cannot read {file}: {source}")]
     Read { file: String, source: io::Error },
+
+    /// A folder where a file is needed.
+    #[error("{file} is a folder, not a table; name a file")]
+    Folder { file: String },
 
     /// Nothing but blank lines.
     #[error("{file} is empty; expected column names followed by one row per line")]
@@ -100,10 +105,10 @@ pub enum TableError {
 
     /// A cell without a number in a column that has to be numeric.
     #[error(
-        "{file}, {place}, column {}: {} is not a number, and this column must be numeric; correct it, or leave the \
-         cell empty if the value is missing",
+        "{file}, {place}, column {}: {} is not a number, and this column must be numeric; {}",
         excerpt(column),
-        excerpt(text)
+        excerpt(text),
+        how_to_correct(text)
     )]
     NotNumeric { file: String, place: Place, column: String, text: String },
 
@@ -124,6 +129,15 @@ pub enum TableError {
         excerpt(text)
     )]
     CommaInNumber { file: String, place: Place, column: String, text: String },
+
+    /// Numbers with percent signs.
+    #[error(
+        "{file}, column {}: {signs} of the {cells} values are numbers with a percent sign, such as {}; remove the \
+         sign, or list the column as text",
+        excerpt(column),
+        excerpt(example)
+    )]
+    PercentSign { file: String, column: String, example: String, signs: usize, cells: usize },
 
     /// An infinite value, or one beyond the range of a double.
     #[error(
@@ -204,6 +218,17 @@ pub(crate) fn excerpt(text: &str) -> String {
     }
     shown.push('\'');
     shown
+}
+
+/// What to do about text in a column that must be numeric.
+pub(crate) fn how_to_correct(text: &str) -> &'static str {
+    if is_percentage(text) {
+        "remove the percent sign"
+    } else if has_comma_inside(text) {
+        "it has a comma inside the number: write decimals with a point and no thousands separator"
+    } else {
+        "correct it, or leave the cell empty if the value is missing"
+    }
 }
 
 pub(crate) fn did_you_mean(nearest: &Option<String>) -> String {

@@ -2,7 +2,9 @@
 //!
 //! A column is numeric (missing cells are NaN) or text (cells are codes into a list of levels). Text files
 //! carry no types, so [`read`] decides per column and refuses what looks like a slip: a few words in a
-//! column of numbers, numbers with a decimal comma, infinite values. The options settle such cases.
+//! column of numbers, numbers with a decimal comma or a percent sign, infinite values. The options settle such cases.
+//! A cell is missing if it is empty or says NA, N/A, NaN, null, none or ?, or what spreadsheets write for an error,
+//! such as #N/A or #DIV/0!.
 
 mod arff;
 mod cells;
@@ -20,7 +22,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 pub use error::{Place, TableError};
-pub(crate) use error::{did_you_mean, excerpt};
+pub(crate) use error::{did_you_mean, excerpt, how_to_correct};
 pub use suggest::nearest;
 pub(crate) use write::number_text;
 pub use write::{write_csv, write_parquet};
@@ -146,7 +148,8 @@ pub enum Format {
 pub struct ReadOptions {
     /// Format; by default told from the file's extension, or else from its first bytes.
     pub format: Option<Format>,
-    /// Delimiter of CSV and TSV files; by default recognised (CSV) or the tab (TSV).
+    /// Delimiter of CSV and TSV files; by default what a first line such as `sep=;` says, or else recognised (CSV) or
+    /// the tab (TSV).
     pub delimiter: Option<u8>,
     /// Columns to keep as text even if they hold only numbers.
     pub text_columns: Vec<String>,
@@ -169,11 +172,8 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, TableError> {
         None => format_of_content(&source.head()?),
     };
     let mut table = match format {
-        Format::Csv => delimited::read(&mut source, options.delimiter, options)?,
-        Format::Tsv => {
-            let delimiter = options.delimiter.unwrap_or(b'\t');
-            delimited::read(&mut source, Some(delimiter), options)?
-        }
+        Format::Csv => delimited::read(&mut source, None, options)?,
+        Format::Tsv => delimited::read(&mut source, Some(b'\t'), options)?,
         Format::Arff => arff::read(&mut source, options)?,
         Format::Parquet => parquet::read(&mut source, options)?,
     };

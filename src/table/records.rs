@@ -7,13 +7,14 @@ use std::io::Read;
 use memchr::memchr;
 
 use super::TableError;
+use super::delimiter::blank_separator_line;
 use super::scan::{Cells, Kind, Layout, Scan};
 
 /// Longest row in bytes, so that a file without line breaks cannot fill the memory.
 pub(super) const MAX_RECORD: usize = 64 << 20;
 
 const CHUNK: usize = 1 << 20;
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Some rows of the file, all with the same number of cells.
 #[derive(Default)]
@@ -191,6 +192,7 @@ impl<'a, R: Read> Records<'a, R> {
             if bytes.starts_with(BYTE_ORDER_MARK) {
                 first = BYTE_ORDER_MARK.len();
             }
+            blank_separator_line(bytes);
             // A CR at the very end may be the first half of CR LF.
             let inside = bytes.split_last().map_or(&[][..], |(_, inside)| inside);
             if inside.contains(&b'\r') && !bytes.contains(&b'\n') {

@@ -30,7 +30,11 @@ impl Source {
         }
         let name = path.display().to_string();
         let failed = |source| TableError::Read { file: name.clone(), source };
-        if fs::metadata(path).map_err(failed)?.is_file() {
+        let found = fs::metadata(path).map_err(failed)?;
+        if found.is_dir() {
+            return Err(TableError::Folder { file: name });
+        }
+        if found.is_file() {
             let input = Input::File(path.to_path_buf());
             return Ok(Source { name, input });
         }

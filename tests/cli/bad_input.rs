@@ -47,9 +47,24 @@ fn cells_that_are_no_numbers() {
     refused("t.csv", format!("x,y\n{rows}1,abc\n"), &["--targets=y"], &["t.csv, line 32", "'y'", "'abc'"]);
     refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=y"], &["t.csv, line 2", "'y'", "'low'", "numeric"]);
     refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=last:1"], &["data row 1", "'y'", "'low'"]);
+    // A target is told the same as an input.
+    let comma = "write decimals with a point and no thousands separator";
+    refused("t.csv", "x;y\n0,5;1\n0,7;2\n", &["--targets=y"], &["line 2", "'x'", "comma inside the number", comma]);
+    refused("t.csv", "x;y\n1;0,1701\n2;0,2\n", &["--targets=y"], &["line 2", "'y'", "comma inside the number", comma]);
+    refused("t.csv", "x,y\n1%,1\n2.5 %,2\n", &["--targets=y"], &["'x'", "2 of the 2", "'1%'", "remove the sign"]);
+    refused("t.csv", "x,y\n1,1\n2,2.5%\n", &["--targets=y"], &["line 3", "'y'", "'2.5%'", "remove the percent sign"]);
     refused("t.csv", "x,y\n1,2\ninf,3\n", &["--targets=y"], &["line 3", "not a finite number"]);
     refused("t.csv", "x,w,y\n1,1,2\n2,-1,3\n", &["--targets=y", "--weight=w"], &["data row 2", "'w'", "-1"]);
     refused("t.csv", "x,w,y\n1,1,2\n2,,3\n", &["--targets=y", "--weight=w"], &["data row 2", "'w'", "missing"]);
+}
+
+#[test]
+fn dates_are_text_with_a_note() {
+    let folder = Folder::new();
+    let rows: String = (0..12).map(|n| format!("{n},2024-0{}-11,{}\n", 1 + n % 4, n * n)).collect();
+    folder.put("t.csv", format!("x,day,y\n{rows}"));
+    let ran = folder.done(&["fit", "t.csv", "--targets=y", "--max-iterations=2"]);
+    assert!(ran.err.contains("column 'day': 4 levels; they look like dates"), "{}", ran.err);
 }
 
 #[test]
@@ -102,9 +117,15 @@ fn rows_without_targets_are_dropped_with_a_note() {
 #[test]
 fn paths_that_cannot_be_read() {
     let folder = Folder::new();
-    folder.fails(&["fit", "absent.csv", "--targets=y"], &["cannot read absent.csv"]);
+    let once = |ran: crate::common::Ran| assert_eq!(ran.err.matches("os error").count(), 1, "{}", ran.err);
+    once(folder.fails(&["fit", "absent.csv", "--targets=y"], &["cannot read absent.csv"]));
+    once(folder.fails(&["inspect", "absent.json"], &["absent.json"]));
     std::fs::create_dir(folder.path("folder.csv")).unwrap();
-    folder.fails(&["fit", "folder.csv", "--targets=y", "-om.json"], &["folder.csv"]);
+    once(folder.fails(&["inspect", "folder.csv"], &["folder.csv"]));
+    for name in ["folder.csv", ".", "./folder.csv/"] {
+        folder.fails(&["fit", name, "--targets=y"], &["is a folder, not a table"]);
+        folder.fails(&["evaluate", name, "--targets=y"], &["is a folder, not a table"]);
+    }
     assert_eq!(folder.names(), ["folder.csv"]);
 }
 

@@ -142,6 +142,24 @@ fn everything_about_the_columns_is_learned_from_the_training_rows() {
 }
 
 #[test]
+fn a_method_that_cannot_use_gaps_names_those_that_can() {
+    let folder = Folder::new();
+    folder.put("cohort.csv", cohort());
+    let run = ["evaluate", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "--folds=2", "--grid=coarse"];
+    for method in ["gp", "mmr", "mtfl", "fnn"] {
+        let ran = folder.fails(&[&run[..], &["--methods", method]].concat(), &["missing target cells"]);
+        assert_eq!(ran.err.matches(&format!("method {method}")).count(), 1, "{}", ran.err);
+        // The gap is in one half, so the other fold trains on it.
+        assert!(ran.err.contains("error: fold ") && ran.err.contains(&format!(": method {method}: it")), "{}", ran.err);
+        let (_, named) = ran.err.split_once("a method that can: ").unwrap();
+        assert_eq!(named.trim(), "rffblr in all its forms, gor-elm, sb-elm, hi-vae, ridge, mean");
+    }
+    // They do.
+    folder.done(&[&run[..], &["--methods=rffblr,rffblr-sparse,rffblr-cosines,rffblr-paper,ridge,mean"]].concat());
+    folder.done(&[&run[..], &["--methods=gor-elm,sb-elm,hi-vae,hi-vae-inductive"]].concat());
+}
+
+#[test]
 fn folds_without_a_target_value_are_left_out() {
     let folder = Folder::new();
     folder.put("t.csv", "x,y\n1,1\n2,2\n3,4\n4,\n5,3\n").put("f.json", "[[0, 1], [3]]");

@@ -40,6 +40,33 @@ fn one_command_gives_a_model_beside_the_data() {
 }
 
 #[test]
+fn steps_are_counted_alike_in_every_form() {
+    let folder = Folder::new();
+    folder.put("cohort.csv", cohort());
+    for form in ["--sparsity=0", "--sparsity=0.5", "--features=20"] {
+        let fit = ["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "--max-iterations=3", "--force", form];
+        let said = folder.done(&fit).err;
+        assert!(said.contains("Stopped at --max-iterations after 3 steps"), "{form}: {said}");
+        let words = folder.done(&["inspect", "cohort.model.json"]).out;
+        assert!(words.contains("after 3 steps"), "{form}: {words}");
+        let facts: serde_json::Value =
+            serde_json::from_str(&folder.done(&["inspect", "cohort.model.json", "--json"]).out).unwrap();
+        assert_eq!(facts["training"]["sweeps"], 3, "{form}");
+    }
+}
+
+#[test]
+fn settings_that_do_not_go_together_say_what_to_change() {
+    let folder = Folder::new();
+    folder.put("cohort.csv", cohort());
+    let fit = ["fit", "cohort.csv", "--targets=cost", "--ignore=id"];
+    let problem =
+        folder.fails(&[&fit[..], &["--preset=paper", "--sparsity=0.5"]].concat(), &["leave out one of the two"]);
+    assert!(!problem.err.contains("directions"), "{}", problem.err);
+    folder.fails(&[&fit[..], &["--spectrum=laplace-l1"]].concat(), &["add --directions independent"]);
+}
+
+#[test]
 fn the_summary_shows_what_the_library_computes() {
     let folder = fitted();
     let model = Model::load(&folder.path("model.json")).unwrap();

@@ -35,6 +35,15 @@ fn a_page_and_a_card_are_written() {
 }
 
 #[test]
+fn the_card_goes_to_standard_output_too() {
+    let folder = fitted();
+    let card = folder.done(&["report", "model.json", "cohort.csv", "--card=-", "-opage.html"]).out;
+    assert_eq!(facts(&folder.text("page.html"))["card"], card);
+    assert_eq!(folder.names(), ["cohort.csv", "model.json", "page.html"]);
+    folder.fails(&["report", "model.json", "cohort.csv", "--card=-", "-o-"], &["cannot both be -"]);
+}
+
+#[test]
 fn the_same_model_and_data_give_the_same_page() {
     let folder = fitted();
     let page = |threads: &str| folder.done(&["report", "model.json", "cohort.csv", "-o-", "--threads", threads]).out;

@@ -32,6 +32,54 @@ fn new_files_have_the_usual_permissions() {
     assert_eq!(mode("model.json"), mode("cohort.csv"));
 }
 
+#[test]
+fn no_force_destroys_an_input() {
+    let folder = fitted();
+    folder.put("settings.toml", "seed = 3\n");
+    let before: Vec<String> = ["cohort.csv", "model.json", "settings.toml"].map(|name| folder.text(name)).into();
+    let fit =
+        ["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "--config=settings.toml", "--force"];
+    for arguments in [
+        &[&fit[..], &["-ocohort.csv"]].concat()[..],
+        &[&fit[..], &["-o./settings.toml"]].concat(),
+        &["report", "model.json", "cohort.csv", "-omodel.json", "--force"],
+        &["report", "model.json", "cohort.csv", "-o-", "--card=cohort.csv", "--force"],
+        &["predict", "model.json", "cohort.csv", "-ocohort.csv", "--force"],
+    ] {
+        folder.fails(arguments, &["is the same file as the input", "choose another name"]);
+    }
+    let after: Vec<String> = ["cohort.csv", "model.json", "settings.toml"].map(|name| folder.text(name)).into();
+    assert_eq!(before, after);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_input_is_known_through_a_link() {
+    let folder = fitted();
+    std::os::unix::fs::symlink("cohort.csv", folder.path("link.csv")).unwrap();
+    let before = folder.text("cohort.csv");
+    for (input, output) in [("cohort.csv", "link.csv"), ("link.csv", "cohort.csv")] {
+        folder
+            .fails(&["predict", "model.json", input, "-o", output, "--force"], &["is the same file as", output, input]);
+    }
+    assert_eq!(folder.text("cohort.csv"), before);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_replaced_file_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = fitted();
+    let mode = |name: &str| std::fs::metadata(folder.path(name)).unwrap().permissions().mode() & 0o777;
+    for bits in [0o600, 0o640] {
+        folder.put("out.csv", "old");
+        std::fs::set_permissions(folder.path("out.csv"), PermissionsExt::from_mode(bits)).unwrap();
+        folder.done(&["predict", "model.json", "cohort.csv", "-oout.csv", "--force"]);
+        assert!(folder.text("out.csv").starts_with("glucose,"));
+        assert_eq!(mode("out.csv"), bits);
+    }
+}
+
 /// Starts a fit that would take hours, ends it by a signal while it runs, and gives the folder back.
 #[cfg(unix)]
 fn interrupted(signal: &str, before: Option<&str>) -> Folder {

@@ -17,6 +17,20 @@ fn the_version_names_the_package_version() {
 }
 
 #[test]
+fn the_help_tells_the_exit_codes() {
+    let folder = Folder::new();
+    for flag in ["-h", "--help"] {
+        let help = folder.done(&[flag]).out;
+        for word in ["Exit codes: 0 done", "1 it could not be done", "2 the command line was wrong", "130"] {
+            assert!(help.contains(word), "{flag} does not say {word:?}: {help}");
+        }
+    }
+    assert_eq!(folder.run(&["inspect", "absent.json"]).code, 1);
+    assert_eq!(folder.run(&["inspect"]).code, 2);
+    assert!(folder.done(&["help", "fit"]).out.contains("#DIV/0!"));
+}
+
+#[test]
 fn long_help_of_every_command_leads_with_examples() {
     let folder = Folder::new();
     for command in COMMANDS {

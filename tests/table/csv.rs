@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::common::{csv, levels, numbers, read_as, same, texts};
+use crate::common::{csv, csv_error, levels, numbers, read_as, same, texts};
 use rffblr::table::{Format, ReadOptions, read};
 
 #[test]
@@ -45,6 +45,37 @@ fn line_ends_blank_lines_and_byte_order_mark() {
     ] {
         assert_eq!(csv(text), plain, "{text:?}");
     }
+}
+
+#[test]
+fn errors_of_a_spreadsheet_are_missing_cells() {
+    let table = csv("x,word\n#N/A,#REF!\n#DIV/0!,a\n1.5,#NAME?\n#VALUE!,b\n#NUM!,#NULL!\n#n/d,b\n");
+    let nan = f64::NAN;
+    assert!(same(numbers(&table, "x"), &[nan, nan, 1.5, nan, nan, nan]));
+    assert_eq!(texts(&table, "word"), [None, Some("a"), None, Some("b"), None, Some("b")]);
+}
+
+#[test]
+fn a_first_line_may_name_the_delimiter() {
+    let plain = csv("a,b\n1,x\n2,y\n");
+    for text in [
+        "sep=;\na;b\n1;x\n2;y\n",
+        "SEP=;\r\na;b\r\n1;x\r\n2;y\r\n",
+        "sep=;\ra;b\r1;x\r2;y\r",
+        "\u{feff}sep=\t\na\tb\n1\tx\n2\ty\n",
+        "\"sep=|\"\na|b\n1|x\n2|y\n",
+        "sep=:\na:b\n1:x\n2:y\n",
+        "sep= \na b\n1 x\n2 y\n",
+    ] {
+        assert_eq!(csv(text), plain, "{text:?}");
+        assert_eq!(read_as("t.tsv", text.as_bytes(), &ReadOptions::default()).unwrap(), plain, "{text:?}");
+    }
+    // The option wins; a column may have such a name; lines keep their numbers.
+    let options = ReadOptions { delimiter: Some(b','), ..ReadOptions::default() };
+    assert_eq!(read_as("t.csv", b"sep=;\na,b\n1,x\n2,y\n", &options).unwrap(), plain);
+    assert_eq!(numbers(&csv("sep=,b\n1,2\n"), "sep="), [1.0]);
+    assert!(csv_error("sep=;\na;b\n1;2;3\n").starts_with("t.csv, line 3: 3 cells"));
+    assert!(csv_error("sep=;\n").contains("is empty"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Every way in which a CSV file can be refused, with the whole message.
 
-use crate::common::{csv_error, error, read_as};
+use crate::common::{csv, csv_error, error, levels, read_as};
 use rffblr::table::{ReadOptions, TableError, read};
 
 #[test]
@@ -23,7 +23,7 @@ fn unreadable_paths_give_the_reason_of_the_system() {
     assert!(message.starts_with("cannot read "), "{message}");
     assert!(message.contains("none.csv: No such file"), "{message}");
     let message = read(folder.path(), &ReadOptions::default()).unwrap_err().to_string();
-    assert!(message.contains("directory"), "{message}");
+    assert_eq!(message, format!("{} is a folder, not a table; name a file", folder.path().display()));
 }
 
 #[test]
@@ -191,6 +191,21 @@ fn commas_inside_numbers() {
     assert_eq!(csv_error("x;y\n;2\n1,5;3\n-2;4\n"), message);
     assert_eq!(csv_error("x;y\n7;2\n1,5;3\n-2;4\n"), message);
     assert!(csv_error("x,y\n\"1,234,567\",1\n").contains("'1,234,567' has a comma"));
+}
+
+#[test]
+fn percent_signs() {
+    let message = csv_error("x;y\n12.3%;2\n7,5 %;3\n-2;4\n");
+    let expected = "t.csv, column 'x': 2 of the 3 values are numbers with a percent sign, such as '12.3%'; remove the \
+                    sign, or list the column as text";
+    assert_eq!(message, expected);
+    // Nearly all, and numbers first, so that the column is read twice.
+    let rows: String = (0..19).map(|n| format!("{n}.5%,1\n")).collect();
+    assert!(csv_error(&format!("x,y\n7,1\n{rows}low,2\n")).contains("19 of the 21 values"));
+    // Words with a percentage among them are words.
+    assert_eq!(levels(&csv("x,y\nlow,1\n5%,2\nhigh,3\n"), "x"), ["low", "5%", "high"]);
+    let options = ReadOptions { text_columns: vec!["x".into()], ..ReadOptions::default() };
+    assert!(read_as("t.csv", b"x,y\n1%,2\n2%,3\n", &options).is_ok());
 }
 
 #[test]

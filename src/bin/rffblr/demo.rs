@@ -1,5 +1,6 @@
 //! `rffblr demo`: data it makes itself, three ways to fit them, how far each is from the truth, and files to go on with.
 
+use crate::fit::steps;
 use crate::{output, predict, report};
 use anyhow::{Context, Result, bail};
 use rffblr::data::{Cohort, Dataset, Encoder, MissingInputs, Roles, cohort};
@@ -62,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             },
             format!("{:.4}", model.bandwidth()),
             format!("{:.1}", model.bound()),
-            format!("{}{}", model.trace().len(), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
+            format!("{}{}", steps(&model), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
             format!("{seconds:.2}"),
         ]);
         per_task.push(score_row(name, &scores));
@@ -127,7 +128,7 @@ fn save(cohort: &Cohort, model: Model, arguments: &Arguments) -> Result<()> {
         ..Options::default()
     };
     let page = Report::new(&model, Some(&cohort.train), &options)?;
-    report::save(&page, &file("report.html"), arguments.force)?;
+    report::deliver(&page.html()?, &file("report.html"), arguments.force)?;
 
     let word = |name: &str| output::shell_word(&file(name).display().to_string());
     output::tell(&format!(

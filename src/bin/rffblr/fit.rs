@@ -2,7 +2,7 @@
 
 use crate::output;
 use crate::settings::SettingArguments;
-use crate::training::TableArguments;
+use crate::training::{TableArguments, file_of};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use rffblr::data::Dataset;
@@ -39,6 +39,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let path = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.table.data));
     let to_stdout = path.as_os_str() == "-";
     if !to_stdout {
+        let table = file_of(&arguments.table.data)?;
+        output::expect_apart(&path, [table.as_path()].into_iter().chain(arguments.settings.file()))?;
         output::expect_writable(&path, arguments.force)?;
     }
     let training = arguments.table.read()?;
@@ -47,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     let bar = if arguments.quiet { ProgressBar::hidden() } else { sweeps_bar(&settings) };
     let fitted = fit_observed(&data, &settings, &|sweep| {
-        show(&bar, sweep);
+        show(&bar, sweep, &settings);
         ControlFlow::Continue(())
     });
     bar.finish_and_clear();
@@ -83,8 +85,10 @@ fn sweeps_bar(settings: &Settings) -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, sweep: &Iteration) {
-    bar.inc(1);
+fn show(bar: &ProgressBar, sweep: &Iteration, settings: &Settings) {
+    if sweep.number > 1 || !starts_before_steps(settings) {
+        bar.inc(1);
+    }
     if !bar.is_hidden() {
         let (bound, active, bandwidth) = (sweep.bound.total(), sweep.active, sweep.bandwidth);
         bar.set_message(format!("bound {bound:.1}  features {active}  bandwidth {bandwidth:.4}"));
@@ -135,9 +139,18 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
             Stop::MaxIterations => "Stopped at --max-iterations",
             Stop::Requested => "Stopped on request",
         },
-        model.trace().len(),
+        steps(model),
     );
     Ok(text)
+}
+
+/// Steps of the fit. The trace of a kernel machine, and of the sinusoids made of one, begins before the first.
+pub fn steps(model: &Model) -> usize {
+    model.trace().len() - usize::from(starts_before_steps(model.settings()) && !model.trace().is_empty())
+}
+
+fn starts_before_steps(settings: &Settings) -> bool {
+    settings.form != Form::Cosines
 }
 
 fn made_of(model: &Model) -> String {

@@ -1,6 +1,6 @@
 //! The command `rffblr`: a thin layer over the library. One file per subcommand; this one only dispatches.
 //!
-//! Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong.
+//! Its exit codes are in the help below.
 
 mod data;
 mod demo;
@@ -36,6 +36,9 @@ Examples:
   rffblr evaluate data.csv --targets a,b       cross-validate it beside other methods
   rffblr reproduce table2 --out table2         rerun the experiments of the paper
   rffblr data list                             data sets known by name")]
+#[command(after_help = "\
+Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong. Ctrl-C and other signals \
+end it at once, which a shell shows as 128 plus the number of the signal: 130 for Ctrl-C.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -94,7 +97,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            output::tell(&format!("error: {problem:#}"));
+            output::tell(&format!("error: {}", output::explained(&problem)));
             ExitCode::FAILURE
         }
     }

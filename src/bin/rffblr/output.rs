@@ -20,6 +20,19 @@ pub fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
+/// An error and its causes in one line. Errors of the library name their cause themselves: it is not told again.
+pub fn explained(problem: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in problem.chain().map(ToString::to_string) {
+        match told.as_str() {
+            "" => told = cause,
+            known if known.contains(&cause) => {}
+            _ => told = format!("{told}: {cause}"),
+        }
+    }
+    told
+}
+
 /// Tells something the user may not expect.
 pub fn note(text: &str) {
     tell(&format!("note: {text}"));
@@ -69,6 +82,21 @@ pub fn expect_writable(path: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
+/// An error if the file to write is one of those that are read: no force should make a command destroy its own input.
+pub fn expect_apart<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    // Links are followed on both sides. What is not there, or no file, is nobody's input.
+    let Some(target) = path.canonicalize().ok().filter(|target| target.is_file()) else {
+        return Ok(());
+    };
+    if let Some(input) = inputs.into_iter().find(|input| input.canonicalize().is_ok_and(|input| input == target)) {
+        let (path, input) = (path.display(), input.display());
+        bail!(
+            "{path} is the same file as the input {input}, which it would replace; choose another name for the output"
+        );
+    }
+    Ok(())
+}
+
 /// Whether this is a terminal, a pipe or the like: something that is written to, not replaced.
 fn is_device(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
@@ -96,6 +124,11 @@ pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Resu
     expect_free(path, force)?;
     let folder = folder_of(path);
     let mut file = temporary(folder).with_context(cannot)?;
+    #[cfg(unix)]
+    if let Ok(replaced) = path.metadata() {
+        // Before anything is written: what was a secret stays one.
+        file.as_file().set_permissions(replaced.permissions()).with_context(cannot)?;
+    }
     write(&mut file).with_context(cannot)?;
     file.as_file().sync_all().with_context(cannot)?;
     match if force { file.persist(path) } else { file.persist_noclobber(path) } {

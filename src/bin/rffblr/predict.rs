@@ -64,6 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.output;
     let file = if path.as_os_str() == "-" { None } else { Some((path, format_of(path)?)) };
     if let Some((path, _)) = file {
+        output::expect_apart(path, [arguments.model.as_path(), &arguments.data])?;
         output::expect_writable(path, arguments.force)?;
     }
     let model = Model::load(&arguments.model)?;

@@ -1,12 +1,12 @@
 //! `rffblr report`: what a model learned and how far to trust it, as one HTML page and a model card.
 
-use crate::training::{catalogued, delimiter};
+use crate::training::{delimiter, file_of};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use rffblr::Model;
 use rffblr::data::{Dataset, Encoder};
 use rffblr::report::{Options, Report};
-use rffblr::{catalogue, table};
+use rffblr::table;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Page to write, - for standard output [default: MODEL with the ending .report.html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Write the model card too, as Markdown (the page has it behind a button)
+    /// Write the model card too, as Markdown, - for standard output (the page has it behind a button)
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
     /// Leave out everything that shows single rows
@@ -46,34 +46,42 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let path = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.model));
-    let to_stdout = path.as_os_str() == "-";
-    let page = if to_stdout { None } else { Some(&path) };
-    for path in page.into_iter().chain(&arguments.card) {
+    let page = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.model));
+    let card = arguments.card.as_ref();
+    if card == Some(&page) {
+        bail!("page and card cannot both be {}", page.display());
+    }
+    let table = arguments.data.as_deref().map(file_of).transpose()?;
+    let files: Vec<&PathBuf> = [&page].into_iter().chain(card).filter(|path| !is_stdout(path)).collect();
+    for path in &files {
+        output::expect_apart(path, [&arguments.model].into_iter().chain(&table).map(PathBuf::as_path))?;
         output::expect_writable(path, arguments.force)?;
     }
-    if page.is_some() && page == arguments.card.as_ref() {
-        bail!("page and card cannot both be {}", path.display());
-    }
     let model = Model::load(&arguments.model)?;
-    let training =
-        arguments.data.as_deref().map(|data| Training::read(&model, data, arguments.delimiter)).transpose()?;
+    let training = table.map(|table| Training::read(&model, table, arguments.delimiter)).transpose()?;
     let origin = origin(&arguments.model, training.as_ref().map(|training| training.path.as_path()))?;
     let report = compute(&model, training.as_ref(), origin, arguments)?;
-    if to_stdout {
-        output::print(&report.html()?)?;
-    } else {
-        save(&report, &path, arguments.force)?;
-    }
-    if let Some(card) = &arguments.card {
-        output::save(card, arguments.force, |file| Ok(file.write_all(report.card().as_bytes())?))?;
+    deliver(&report.html()?, &page, arguments.force)?;
+    if let Some(card) = card {
+        deliver(report.card(), card, arguments.force)?;
     }
     if !arguments.quiet {
-        for path in page.into_iter().chain(&arguments.card) {
-            output::tell(&format!("Wrote {}", path.display()));
-        }
+        files.iter().for_each(|path| output::tell(&format!("Wrote {}", path.display())));
     }
     Ok(())
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Writes a text to a file or, for -, to standard output.
+pub fn deliver(text: &str, path: &Path, force: bool) -> Result<()> {
+    if is_stdout(path) {
+        output::print(text)
+    } else {
+        output::save(path, force, |file| Ok(file.write_all(text.as_bytes())?))
+    }
 }
 
 fn compute(
@@ -108,12 +116,6 @@ pub fn origin(model: &Path, table: Option<&Path>) -> Result<Vec<(String, String)
     Ok(origin)
 }
 
-/// Writes the page.
-pub fn save(report: &Report, path: &Path, force: bool) -> Result<()> {
-    let page = report.html()?;
-    output::save(path, force, |file| Ok(file.write_all(page.as_bytes())?))
-}
-
 /// `soil.model.json` gives `soil.report.html` beside it.
 fn default_output(model: &Path) -> PathBuf {
     let plain = if model.as_os_str() == "-" { PathBuf::from("rffblr") } else { model.with_extension("") };
@@ -131,12 +133,8 @@ struct Training {
 }
 
 impl Training {
-    fn read(model: &Model, data: &Path, delimiter: Option<u8>) -> Result<Training> {
-        let path = match catalogued(data)? {
-            Some(set) => catalogue::locate(set.name, None)?,
-            None => data.to_owned(),
-        };
-        if path.as_os_str() == "-" {
+    fn read(model: &Model, path: PathBuf, delimiter: Option<u8>) -> Result<Training> {
+        if is_stdout(&path) {
             bail!("the training table is read twice, for its numbers and for its hash: name a file");
         }
         let plain;

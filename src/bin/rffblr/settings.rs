@@ -1,12 +1,13 @@
 //! The library's settings as flags and as a file: preset first, then the file, then the flags.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use rffblr::fourier::{Directions, Offsets, Spectrum};
 use rffblr::{Bandwidth, FeatureCount, Form, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where the settings start from.
 #[derive(Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -119,8 +120,40 @@ impl SettingArguments {
         set(&mut settings.max_iterations, &flags.max_iterations);
         set(&mut settings.tolerance, &flags.tolerance);
         set(&mut settings.seed, &flags.seed);
-        settings.validate()?;
+        settings.validate().map_err(|problem| match self.remedy(&settings) {
+            Some(remedy) => anyhow!(remedy),
+            None => problem.into(),
+        })?;
         Ok(settings)
+    }
+
+    /// The file of settings, if there is one.
+    pub fn file(&self) -> Option<&Path> {
+        self.config.as_deref()
+    }
+
+    /// What to change on the command line, where the settings contradict each other in a field that nobody gave.
+    fn remedy(&self, settings: &Settings) -> Option<String> {
+        let preset =
+            self.preset.filter(|preset| *preset != Preset::Default).and_then(|preset| preset.to_possible_value());
+        let asked = if self.sparsity.is_some() { "--sparsity" } else { "--form" };
+        if let Some(preset) = preset
+            && settings.form != Form::Cosines
+            && (self.sparsity.is_some() || self.form.is_some())
+        {
+            let preset = preset.get_name();
+            return Some(format!(
+                "--preset {preset} is made of drawn cosines, and {asked} asks for another form; leave out one of the two"
+            ));
+        }
+        if settings.directions == Directions::Orthogonal && !settings.spectrum.is_isotropic() {
+            let spectrum = settings.spelled("spectrum");
+            return Some(format!(
+                "--spectrum {spectrum} is a product over inputs, which orthogonal directions cannot give; add \
+                 --directions independent"
+            ));
+        }
+        None
     }
 }
 
@@ -256,7 +289,13 @@ mod tests {
         let problem = settings(&["--preset=default", "--features=30"]).unwrap_err().to_string();
         assert!(problem.contains("features"), "{problem}");
         let problem = settings(&["--preset=paper", "--sparsity=0.5"]).unwrap_err().to_string();
-        assert!(problem.contains("no part in this form"), "{problem}");
+        assert!(problem.contains("--preset paper") && problem.contains("--sparsity"), "{problem}");
+        assert!(!problem.contains("directions"), "{problem}");
+        let problem = settings(&["--preset=paper", "--form=kernel"]).unwrap_err().to_string();
+        assert!(problem.contains("--preset paper") && problem.contains("--form"), "{problem}");
+        let problem = settings(&["--spectrum=laplace-l1"]).unwrap_err().to_string();
+        assert!(problem.contains("--directions independent"), "{problem}");
+        assert!(settings(&["--spectrum=laplace-l1", "--directions=independent"]).is_ok());
     }
 
     #[test]

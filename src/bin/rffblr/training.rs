@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use rffblr::catalogue;
 use rffblr::data::{Dataset, EncodeError, Encoder, MissingInputs, RoleChoice, Roles, split_names};
-use rffblr::table::{self, Table};
+use rffblr::table::{self, Table, TableError};
 use std::path::{Path, PathBuf};
 
 /// A table and the parts its columns play.
@@ -31,7 +31,8 @@ pub struct TableArguments {
     /// Character between the cells of a text file, or tab [default: recognised]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     delimiter: Option<u8>,
-    /// Missing inputs: take the training median and mark them, or refuse them
+    /// Missing inputs: take the training median and mark them, or refuse them. Missing is an empty cell, NA, N/A, NaN,
+    /// null, none, ?, and what spreadsheets write for an error: #N/A, #N/D, #NULL!, #VALUE!, #DIV/0!, #REF!, #NUM!, #NAME?
     #[arg(long, value_name = "HOW", default_value = "impute", value_parser = missing_inputs())]
     missing: MissingInputs,
 }
@@ -78,17 +79,27 @@ impl TableArguments {
 
     /// The file to read and the targets: those of the catalogue unless others are asked for.
     fn source(&self) -> Result<(PathBuf, Vec<String>)> {
-        if let Some(set) = catalogued(&self.data)? {
-            let known = vec![format!("last:{}", set.tasks)];
-            let targets = if self.targets.is_empty() { known } else { self.targets.clone() };
-            return Ok((catalogue::locate(set.name, None)?, targets));
+        let file = file_of(&self.data)?;
+        if !self.targets.is_empty() {
+            return Ok((file, self.targets.clone()));
         }
-        if self.targets.is_empty() {
+        let Some(set) = catalogued(&self.data)? else {
             let missing = "--targets is needed: the columns to predict, such as a,b,c or last:3";
-            Cli::command().error(ErrorKind::MissingRequiredArgument, missing).exit();
-        }
-        Ok((self.data.clone(), self.targets.clone()))
+            Cli::command().error(ErrorKind::MissingRequiredArgument, missing).exit()
+        };
+        Ok((file, vec![format!("last:{}", set.tasks)]))
     }
+}
+
+/// The file that holds a table, also one that is named as in the catalogue.
+pub fn file_of(data: &Path) -> Result<PathBuf> {
+    if data.is_dir() {
+        return Err(TableError::Folder { file: data.display().to_string() }.into());
+    }
+    Ok(match catalogued(data)? {
+        Some(set) => catalogue::locate(set.name, None)?,
+        None => data.to_owned(),
+    })
 }
 
 /// The data set of the catalogue that a name means, unless a file has it.

@@ -21,11 +21,39 @@ pub(super) fn note_on(name: &str, column: &Column, encoding: &Encoding, rows: &[
             if *indicator {
                 note += &format!(", {cells} as one more");
             }
+            if levels.iter().all(|level| looks_like_date(level)) {
+                note += "; they look like dates, and are taken as text: write them as numbers if their order matters";
+            }
             if levels.len() > 20 && 2 * levels.len() > rows.len() {
                 note += "; if it identifies rows, ignore it";
             }
             Some(note)
         }
+    }
+}
+
+/// Day, month and year in any order, or year and month, with a time behind them or not.
+fn looks_like_date(text: &str) -> bool {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let date = text.split([' ', 'T']).next().unwrap_or(text);
+    let Some(separator) = date.chars().find(|c| matches!(c, '-' | '/' | '.')) else {
+        return false;
+    };
+    let digits = |part: &str, longest: usize| {
+        (1..=longest).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let month = |part: &str| {
+        digits(part, 2) && part.parse().is_ok_and(|n: u8| (1..=31).contains(&n))
+            || MONTHS.contains(&part.to_ascii_lowercase().as_str())
+    };
+    let year = |part: &str| part.len() == 4 && digits(part, 4);
+    match date.split(separator).collect::<Vec<_>>()[..] {
+        [first, second] => separator != '.' && (year(first) && month(second) || month(first) && year(second)),
+        [first, second, third] if year(first) => month(second) && digits(third, 2),
+        [first, second, third] => {
+            month(first) && month(second) && (year(third) || third.len() == 2 && digits(third, 2))
+        }
+        _ => false,
     }
 }
 
@@ -58,4 +86,31 @@ pub(super) fn shortened(list: &[String]) -> String {
     let rest = list.len().saturating_sub(SHOWN);
     let shown = list.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
     if rest > 0 { format!("{shown} and {rest} more") } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_like_date;
+
+    #[test]
+    fn dates_and_what_is_none() {
+        for text in [
+            "2024-05-31",
+            "2024-05",
+            "05/2024",
+            "31.12.2024",
+            "1/2/24",
+            "12-Jan-2024",
+            "Jan-2024",
+            "2024-05-31 10:00:00",
+            "2024-05-31T10:00:00Z",
+        ] {
+            assert!(looks_like_date(text), "{text}");
+        }
+        for text in
+            ["red", "", "-", "12", "1.2.3", "a-b-c", "0-1", "192.168.0.1", "2024-99-01", "10-20-thirty", "12-red-2024"]
+        {
+            assert!(!looks_like_date(text), "{text}");
+        }
+    }
 }

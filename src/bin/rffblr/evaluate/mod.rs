@@ -7,7 +7,7 @@ use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::training::{TableArguments, Training};
 use crate::watch::Watch;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use rffblr::data::Folds;
 use rffblr::evaluate::{FoldResult, evaluate};
 use rffblr::method::{Method, by_name};
@@ -137,7 +137,12 @@ fn cross_validate(
             let plan = Plan { seed, grid, inner, journal: selection.journal.as_ref(), progress: Some(&progress) };
             Ok(evaluate(method, &split, &plan)?)
         };
-        let result = fit().with_context(|| format!("fold {}, method {}", fold + 1, method.name()))?;
+        let result = fit().map_err(|problem| {
+            // What a method cannot do names the method already.
+            let named = matches!(problem.downcast_ref(), Some(rffblr::Error::Unsupported { .. }));
+            let method = if named { String::new() } else { format!(", method {}", method.name()) };
+            problem.context(format!("fold {}{method}", fold + 1))
+        })?;
         let seconds = result.fit_seconds + result.predict_seconds;
         watch.fit(number, (seconds - *selecting.lock().unwrap_or_else(PoisonError::into_inner)).max(0.0));
         Ok(result)

@@ -21,7 +21,7 @@ use store::Store;
 #[derive(clap::Args)]
 #[command(before_long_help = "\
 Examples:
-  rffblr reproduce table2 --out table2                          every method on every data set: hours
+  rffblr reproduce table2 --out table2                          the methods of the paper and ours on all data: hours
   rffblr reproduce table2 --methods rffblr,mmr --datasets edm --out quick
   rffblr reproduce figure2 --out figure2                        features to begin with, features that stay
   rffblr reproduce figure3 --out figure3                        what a fit costs
