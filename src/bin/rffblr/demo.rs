@@ -1,6 +1,5 @@
 //! `rffblr demo`: data it makes itself, three ways to fit them, how far each is from the truth, and files to go on with.
 
-use crate::fit::steps;
 use crate::{output, predict, report};
 use anyhow::{Context, Result, bail};
 use rffblr::data::{Cohort, Dataset, Encoder, MissingInputs, Roles, cohort};
@@ -63,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             },
             format!("{:.4}", model.bandwidth()),
             format!("{:.1}", model.bound()),
-            format!("{}{}", steps(&model), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
+            format!("{}{}", model.trace().len(), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
             format!("{seconds:.2}"),
         ]);
         per_task.push(score_row(name, &scores));

@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let start = Instant::now();
     let bar = if arguments.quiet { ProgressBar::hidden() } else { sweeps_bar(&settings) };
     let fitted = fit_observed(&data, &settings, &|sweep| {
-        show(&bar, sweep, &settings);
+        show(&bar, sweep);
         ControlFlow::Continue(())
     });
     bar.finish_and_clear();
@@ -85,10 +85,8 @@ fn sweeps_bar(settings: &Settings) -> ProgressBar {
     bar
 }
 
-fn show(bar: &ProgressBar, sweep: &Iteration, settings: &Settings) {
-    if sweep.number > 1 || !starts_before_steps(settings) {
-        bar.inc(1);
-    }
+fn show(bar: &ProgressBar, sweep: &Iteration) {
+    bar.inc(1);
     if !bar.is_hidden() {
         let (bound, active, bandwidth) = (sweep.bound.total(), sweep.active, sweep.bandwidth);
         bar.set_message(format!("bound {bound:.1}  features {active}  bandwidth {bandwidth:.4}"));
@@ -139,18 +137,9 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
             Stop::MaxIterations => "Stopped at --max-iterations",
             Stop::Requested => "Stopped on request",
         },
-        steps(model),
+        model.trace().len(),
     );
     Ok(text)
-}
-
-/// Steps of the fit. The trace of a kernel machine, and of the sinusoids made of one, begins before the first.
-pub fn steps(model: &Model) -> usize {
-    model.trace().len() - usize::from(starts_before_steps(model.settings()) && !model.trace().is_empty())
-}
-
-fn starts_before_steps(settings: &Settings) -> bool {
-    settings.form != Form::Cosines
 }
 
 fn made_of(model: &Model) -> String {

@@ -1,6 +1,6 @@
 //! `rffblr inspect` shows what a model is; `rffblr verify` proves that its file still computes what it stored.
 
-use crate::fit::{significant, steps};
+use crate::fit::significant;
 use crate::output;
 use anyhow::{Result, bail};
 use rffblr::data::{Encoding, MissingInputs};
@@ -79,7 +79,7 @@ fn facts(model: &Model) -> Value {
             "rows": model.training_rows(),
             "sha256": model.fingerprint(),
             "stop": model.stop(),
-            "sweeps": steps(model),
+            "sweeps": model.trace().len(),
             "bound": model.bound(),
         },
         "settings": model.settings(),
@@ -118,7 +118,7 @@ fn words(model: &Model) -> String {
         model.training_rows(),
         model.fingerprint().chars().take(12).collect::<String>(),
         stop_reason(model),
-        steps(model),
+        model.trace().len(),
         model.bound(),
     );
     let noise = model.noise_std();
