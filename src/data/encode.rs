@@ -20,7 +20,7 @@ use super::roles::{Roles, numbers};
 use crate::linalg::{Mat, MatRef};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
 use columns::{is_missing, learn_column, one_hot};
-use notes::{gaps_note, note_on, shortened, unseen_note};
+use notes::{constant_note, gaps_note, note_on, shortened, unseen_note};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -110,7 +110,11 @@ impl Encoder {
         missing: MissingInputs,
     ) -> Result<(Encoder, Vec<String>), EncodeError> {
         check_rows(table, rows)?;
-        Encoder::learn_columns(roles.inputs(table).map(Cow::Borrowed), rows, roles, missing)
+        let (encoder, mut notes) =
+            Encoder::learn_columns(roles.inputs(table).map(Cow::Borrowed), rows, roles, missing)?;
+        let targets = table.columns().iter().filter(|column| roles.targets.contains(&column.name));
+        notes.extend(targets.filter_map(|column| constant_note(column, rows)));
+        Ok((encoder, notes))
     }
 
     /// The same from all rows of a table of numbers, NaN where missing, of which one column at a time is copied.

@@ -228,3 +228,12 @@ fn wrong_command_lines_exit_with_2() {
     folder.fails(&fit(&["--targets=cost", "--relevance=fixed:1,2"]), &["relevance"]);
     assert_eq!(folder.names(), ["cohort.csv"]);
 }
+
+#[test]
+fn a_target_that_never_varies_is_named() {
+    let folder = Folder::new();
+    let table: String = (0..20).map(|n| format!("{n},{},7\n", (n * n) % 11)).collect();
+    folder.put("t.csv", format!("a,y,k\n{table}"));
+    let ran = folder.done(&["fit", "t.csv", "--targets=y,k"]);
+    assert!(ran.err.contains("target 'k' never varies"), "{}", ran.err);
+}

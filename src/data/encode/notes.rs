@@ -3,7 +3,7 @@
 use super::Encoding;
 use super::columns::is_missing;
 use crate::data::encode_error::plural;
-use crate::table::{Column, excerpt, number_text};
+use crate::table::{Column, Values, excerpt, number_text};
 use std::collections::BTreeMap;
 
 /// What the user should know about the encoding of a training column.
@@ -55,6 +55,15 @@ fn looks_like_date(text: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Scores count a constant that is predicted as it is for a perfect prediction.
+pub(super) fn constant_note(target: &Column, rows: &[usize]) -> Option<String> {
+    let Values::Numeric(values) = &target.values else { return None };
+    let mut observed = rows.iter().map(|&row| values[row]).filter(|value| !value.is_nan());
+    let first = observed.next()?;
+    let name = excerpt(&target.name);
+    observed.all(|value| value == first).then(|| format!("target {name} never varies, so that its R² says nothing"))
 }
 
 pub(super) fn gaps_note(column: &Column, rows: &[usize], treated: &str) -> Option<String> {
