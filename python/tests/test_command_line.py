@@ -146,3 +146,22 @@ def test_a_record_of_table_2_agrees_with_scikit_learn(command, shared):
         assert scores["task_r2"] == pytest.approx(r2_score(truth, mean, multioutput="uniform_average"), abs=1e-12)
         assert scores["pooled_r2"] == pytest.approx(r2_score(truth.ravel(), mean.ravel()), abs=1e-12)
         assert scores["per_task"]["r2"] == pytest.approx(r2_score(truth, mean, multioutput="raw_values"), abs=1e-12)
+
+
+def test_a_loaded_model_is_shown_and_completed(tmp_path):
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    model.save(tmp_path / "model.json")
+    loaded = RFFBLRRegressor.load(tmp_path / "model.json")
+    assert "RFFBLRRegressor" in loaded._repr_html_() and "gamma_" in dir(loaded)
+    for name in ["relevance_", "relevance_std_", "kernel_view_"]:
+        assert name in dir(model) and name not in dir(loaded) and not hasattr(loaded, name)
+        with pytest.raises(AttributeError, match="fit the model again"):
+            getattr(loaded, name)
+
+
+def test_what_becomes_of_missing_inputs_comes_back_from_a_file(tmp_path):
+    X, Y = smooth()
+    for missing in ("error", "impute"):
+        RFFBLRRegressor(missing=missing).fit(X, Y).save(tmp_path / "model.json")
+        assert RFFBLRRegressor.load(tmp_path / "model.json").missing == missing
