@@ -58,13 +58,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         Offsets of the cosines. [paired; paper: random] (drawn cosines)
     directions : {"independent", "orthogonal"}, optional
         Directions of the cosines. [orthogonal; paper: independent] (drawn cosines)
-    links : bool, optional
+    links : bool or str, optional
         Whether the inputs themselves are features too. [true; paper: false] (drawn cosines)
     precision : {"free", "tied"}, optional
         Prior precision of the weights: one per feature or one for all. [tied; paper: free] (drawn cosines)
     bandwidth : float or str, optional
         Kernel bandwidth: learned, learned:START or fixed:VALUE. [learned] (drawn cosines)
-    relevance : list of float or str, optional
+    relevance : array of float or str, optional
         Scale of each input in the kernel: learned, uniform or fixed:A,B,…. [learned; paper: uniform] (drawn cosines)
     noise : {"shared", "per-task"}, optional
         One noise level for all targets or one for each. [per-task; paper: shared] (drawn cosines)

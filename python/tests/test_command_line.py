@@ -31,7 +31,12 @@ def numbers(text):
     return np.array([[float(cell) for cell in line] for line in lines[1:]]), lines[0]
 
 
-FORMS = [{}, {"sparsity": 0.75}, {"preset": "paper"}, {"preset": "cosines", "features": 60, "random_state": 5}]
+FORMS = [
+    {},
+    {"sparsity": 0.75},
+    {"preset": "paper"},
+    {"preset": "cosines", "features": 60, "max_iterations": 1000, "random_state": 5},
+]
 
 
 @pytest.mark.parametrize("settings", FORMS)
@@ -52,7 +57,7 @@ def test_a_model_fitted_here_predicts_the_same_from_the_shell(command, settings)
 def test_a_model_fitted_in_the_shell_predicts_the_same_here(command, settings):
     X, Y = survey()
     pd.concat([X, Y], axis=1).to_csv(command.folder / "survey.csv", index=False)
-    flags = {"random_state": "seed"}
+    flags = {"random_state": "seed", "max_iterations": "max-iterations"}
     flags = [f"--{flags.get(name, name)}={value}" for name, value in settings.items()]
     command("fit", "survey.csv", "--targets", "zinc,lead", "-o", "model.json", "-q", *flags)
     loaded = RFFBLRRegressor.load(command.folder / "model.json")

@@ -58,10 +58,9 @@ def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
         lambda model, X, page: model.explain(X, return_std=True),
         lambda model, X, page: model.relevance_,
         lambda model, X, page: model.report(page),
-        lambda model, X, page: model.loo_predict(),
         lambda model, X, page: model.sample_y(np.tile(X, (20, 1)), 50),
     ],
-    ids=["explain", "relevance", "report", "leave-one-out", "sample"],
+    ids=["explain", "relevance", "report", "sample"],
 )
 @pytest.mark.filterwarnings("ignore::rffblr.RFFBLRWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_questions_hear_an_interrupt(question, tmp_path):
