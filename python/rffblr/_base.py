@@ -307,7 +307,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             for column in parts:
                 if column in columns:
                     raise ValueError(
-                        f"targets {owners[column]!r} and {name!r} would both have a column {column!r}; rename one of them"
+                        f"targets {owners[column]!r} and {name!r} would both have a column {column!r}; rename one"
                     )
                 owners[column] = name
             columns.update(parts)

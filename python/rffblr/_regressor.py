@@ -447,8 +447,8 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
 
         Shapley values, exact and not sampled, against the training rows. Where all of these would take longer than some
         twenty seconds of one core for the rows explained together, they are evenly thinned, down to one if need be:
-        ``background`` names those used, and fewer than ten are warned of. Text columns count as one input. For every row
-        and target ``base + shapley.sum(axis=1)`` is the prediction.
+        ``background`` names those used, and fewer than ten are warned of. Text columns count as one input. For every
+        row and target ``base + shapley.sum(axis=1)`` is the prediction.
 
         Parameters
         ----------
@@ -624,8 +624,8 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         """Reads a model file, written here or by ``rffblr fit``.
 
         The model predicts what it did, bit for bit. A file does not hold the training data, so that ``loo_predict`` is
-        not to be had, nor whether a single target was given as a column: its predictions are flat. Names ``x1``, ``x2``,
-        … are those of inputs without names: frames are then read by position, unless they have these names in another
+        not to be had, nor whether a single target was given as a column: its predictions are flat. Names ``x1``,
+        ``x2``, … are those of inputs without names: frames are then read by position, unless they have these names in another
         order, which is an error.
 
         Parameters

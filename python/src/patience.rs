@@ -109,8 +109,8 @@ fn wait<P: Send, T: Send>(
     }
 }
 
-/// Runs work that tells nothing on the way. A signal is raised at once; the work, which owns what it needs, then comes to
-/// its end unheard.
+/// Runs work that tells nothing on the way. A signal is raised at once; the work, which owns what it needs, then comes
+/// to its end unheard.
 pub fn heard<T: Send + 'static>(
     py: Python<'_>,
     count: usize,
