@@ -1,7 +1,8 @@
 """What every estimator of the package shares: reading inputs and targets, predicting, scoring."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, overload
 
 import joblib
@@ -44,6 +45,26 @@ def generated(letter: str, count: int) -> list[str]:
     return [f"{letter}{number}" for number in range(1, count + 1)]
 
 
+def apart(target_names: list[str] | None, count: int, input_names: list[str]) -> list[str]:
+    """Names of the targets that no input has: those given, with ``_target`` added where an input has the same."""
+    taken = set(input_names)
+    if target_names is None:
+        letter = "y"
+        while taken & set(generated(letter, count)):
+            letter += "_"
+        return generated(letter, count)
+    taken |= set(target_names)
+    out = []
+    for name in target_names:
+        if name in input_names:
+            name += "_target"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        out.append(name)
+    return out
+
+
 class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Base of the estimators. A fitted one holds the compiled model in ``model_``."""
 
@@ -66,6 +87,23 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """What a fit that fails has set is taken back: the estimator is what it was, fitted before or not."""
+
+        def learned() -> dict[str, Any]:
+            own = ("_flat", "_library", "_recipe")
+            return {name: value for name, value in vars(self).items() if name in own or name.endswith("_")}
+
+        before = learned()
+        try:
+            yield
+        except BaseException:
+            for name in learned():
+                delattr(self, name)
+            self.__dict__.update(before)
+            raise
+
     # Reading
 
     def _read_inputs(self, X: Any, reset: bool) -> tuple[Any, list[str]]:
@@ -76,10 +114,11 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
             if reset and X.shape[0] < 2:
                 raise ValueError(f"Found a frame with {X.shape[0]} sample(s) while a minimum of 2 is required.")
+            names = self._input_names(X)
             numbers = numbers_of(X)
             if numbers is None:
-                return columns_of(X), names_of(X)
-            return self._check_numbers(numbers), names_of(X)
+                return columns_of(X, names), names
+            return self._check_numbers(numbers), names
         X = validate_data(
             self,
             X=X,
@@ -90,6 +129,20 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         return X, generated("x", X.shape[1])
 
+    def _input_names(self, frame: Any) -> list[str]:
+        """What the model calls the columns of a frame that scikit-learn's rules have let pass: they go by position."""
+        if hasattr(self, "feature_names_in_"):
+            return [str(name) for name in self.feature_names_in_]
+        names = generated("x", frame.shape[1])
+        found = names_of(frame)
+        # A file does not tell names that were given from names that were not.
+        if found and found != names and sorted(found) == sorted(names):
+            raise ValueError(
+                f"The feature names should match those of the model, in the same order: {', '.join(names[:5])}"
+                f"{', …' if len(names) > 5 else ''}"
+            )
+        return names
+
     def _check_numbers(self, numbers: Any) -> Any:
         return check_array(numbers, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
 
@@ -98,6 +151,8 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
+        if missing not in ("impute", "error"):
+            raise ValueError(f"missing={missing!r}: write impute or error")
         inputs, input_names = self._read_inputs(X, reset=True)
         targets, target_names = targets_of(y)
         targets = check_array(
@@ -108,11 +163,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             targets = targets.reshape(-1, 1)
         rows = len(inputs) if isinstance(inputs, np.ndarray) else X.shape[0]
         check_consistent_length(np.empty(rows), targets)
-        if target_names is None:
-            letter = "y"
-            while set(generated(letter, targets.shape[1])) & set(input_names):
-                letter += "_"
-            target_names = generated(letter, targets.shape[1])
+        target_names = apart(target_names, targets.shape[1], input_names)
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -144,7 +195,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
         mean, std, notes = self.model_.predict(inputs, uncertain, self._threads())
-        _warn(notes)
+        _warn(notes, 4)
         return mean, std
 
     @overload
@@ -152,6 +203,9 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @overload
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+
+    @overload
+    def predict(self, X: Any, return_std: bool) -> Floats | tuple[Floats, Floats]: ...
 
     def predict(self, X: Any, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """Expected targets of new rows.
@@ -241,14 +295,22 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ['y1', 'y1_std', 'y1_lower', 'y1_upper']
         """
         mean, std = self._answer(X, True)
-        columns = {}
+        columns: dict[str, Floats] = {}
+        owners: dict[str, str] = {}
         for c, name in enumerate(self.target_names_):
-            columns[name] = mean[:, c]
+            parts = {name: mean[:, c]}
             if std is not None:
                 half = reach(coverage) * std[:, c]
-                columns[f"{name}_std"] = std[:, c]
-                columns[f"{name}_lower"] = mean[:, c] - half
-                columns[f"{name}_upper"] = mean[:, c] + half
+                parts[f"{name}_std"] = std[:, c]
+                parts[f"{name}_lower"] = mean[:, c] - half
+                parts[f"{name}_upper"] = mean[:, c] + half
+            for column in parts:
+                if column in columns:
+                    raise ValueError(
+                        f"targets {owners[column]!r} and {name!r} would both have a column {column!r}; rename one"
+                    )
+                owners[column] = name
+            columns.update(parts)
         library = frame_library or library_of(X)
         return frame(columns, library, getattr(X, "index", None) if library == "pandas" else None)
 
@@ -279,8 +341,14 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
         """
         mean, _ = self._answer(X, False)
-        truth = np.asarray(targets_of(y)[0], dtype=np.float64).reshape(len(mean), -1)
+        truth = np.asarray(targets_of(y)[0], dtype=np.float64)
+        if truth.shape != mean.shape and (mean.shape[1] > 1 or truth.shape != mean.shape[:1]):
+            expected = mean.shape if mean.shape[1] > 1 else mean.shape[:1]
+            raise ValueError(f"y has shape {truth.shape}, but the predictions have shape {expected}")
+        truth = truth.reshape(mean.shape)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights is not None and weights.shape != mean.shape[:1]:
+            raise ValueError(f"sample_weight has shape {weights.shape}, expected {mean.shape[:1]}: one for each row")
         known = ~np.isnan(truth)
         scores = [
             r2_score(truth[k, c], mean[k, c], sample_weight=None if weights is None else weights[k])
@@ -295,6 +363,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return std
 
 
-def _warn(notes: Iterable[str]) -> None:
+def _warn(notes: Iterable[str], level: int) -> None:
+    """Tells notes at the line of the caller, so many frames up from here as with ``warnings.warn``."""
     for note in notes:
-        warnings.warn(note, RFFBLRWarning, stacklevel=4)
+        warnings.warn(note, RFFBLRWarning, stacklevel=level)

@@ -30,20 +30,21 @@ def is_frame(data: Any) -> bool:
     return library_of(data) is not None and hasattr(data, "columns")
 
 
-def names_of(frame: Any) -> list[str]:
-    """Names of the columns, as a file would have them."""
-    return [str(name) for name in frame.columns]
+def names_of(frame: Any) -> list[str] | None:
+    """Names of the columns; ``None`` if they are not all text, such as the numbers pandas gives to nameless columns."""
+    names = list(frame.columns)
+    return [str(name) for name in names] if all(isinstance(name, str) for name in names) else None
 
 
-def columns_of(frame: Any) -> list[tuple[str, Any]]:
-    """The columns of a frame: a list of ``(name, numbers)`` and ``(name, (levels, codes))``.
+def columns_of(frame: Any, names: list[str]) -> list[tuple[str, Any]]:
+    """The columns of a frame under the names given: a list of ``(name, numbers)`` and ``(name, (levels, codes))``.
 
     Numbers, booleans included, become ``float64`` with NaN for missing cells; text and categories become levels and
     codes. Anything else, dates above all, is refused.
     """
     library = library_of(frame)
     out = []
-    for position, name in enumerate(names_of(frame)):
+    for position, name in enumerate(names):
         column = frame.iloc[:, position] if library == "pandas" else frame[:, position]
         cells = _pandas_cells(column) if library == "pandas" else _polars_cells(column)
         if cells is None:
@@ -126,15 +127,16 @@ def targets_of(y: Any) -> tuple[Any, list[str] | None]:
     if library is None:
         return y, None
     if is_frame(y):
-        cells = [values for _, values in columns_of(y)]
-        if any(isinstance(values, tuple) for values in cells):
-            text = [name for name, values in columns_of(y) if isinstance(values, tuple)][0]
-            raise ValueError(f"target '{text}' is text; targets must be numbers, NaN where missing")
+        columns = columns_of(y, [str(name) for name in y.columns])
+        for name, values in columns:
+            if isinstance(values, tuple):
+                raise ValueError(f"target '{name}' is text; targets must be numbers, NaN where missing")
+        cells = [values for _, values in columns]
         return np.column_stack(cells) if cells else np.empty((len(y), 0)), names_of(y)
     cells = _pandas_cells(y) if library == "pandas" else _polars_cells(y)
     if not isinstance(cells, np.ndarray):
         raise ValueError("the target is not a column of numbers; missing values may be NaN or null")
-    return cells, [str(y.name)] if y.name else None
+    return cells, [y.name] if isinstance(y.name, str) and y.name else None
 
 
 def frame(columns: dict[str, Any], library: str | None, index: Any = None) -> Any:
@@ -153,5 +155,5 @@ def frame(columns: dict[str, Any], library: str | None, index: Any = None) -> An
             if library:
                 raise
             continue
-        raise ValueError(f"frame=\"{choice}\": write pandas or polars")
+        raise ValueError(f"frame_library={choice!r}: write pandas or polars")
     raise ImportError("frames need pandas or polars; install one of them, for example with pip install pandas")

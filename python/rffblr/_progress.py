@@ -3,19 +3,32 @@
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
-__all__ = ["Bar", "CallbackSupportMixin", "Steps", "with_callbacks"]
+__all__ = ["FRAMES", "Bar", "CallbackSupportMixin", "Steps", "with_callbacks"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as _with_callbacks
+
+    FRAMES = 1
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands where scikit-learn has no callbacks yet."""
 
-    def with_callbacks(method: Any) -> Any:
+    def _with_callbacks(method: Any) -> Any:
         return method
+
+    FRAMES = 0
+
+
+def with_callbacks(method: Function) -> Function:
+    """scikit-learn's decorator with the type of what it decorates. It adds ``FRAMES`` calls to the stack."""
+    decorated: Function = _with_callbacks(method)
+    return decorated
 
 
 class Bar:

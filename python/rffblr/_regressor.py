@@ -1,11 +1,13 @@
 """The estimator."""
 
 import os
+import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,8 +15,15 @@ from . import _rffblr
 from ._base import Estimator, Floats, _warn, generated
 from ._files import write_whole
 from ._frames import frame
-from ._progress import CallbackSupportMixin, Steps, with_callbacks
-from ._settings import spelled
+from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
+from ._settings import spelled, whole
+
+Self = TypeVar("Self", bound="RFFBLRRegressor")
+
+# What takes long to compute, and is therefore never shown unasked.
+COSTLY = {"relevance_": "relevance", "relevance_std_": "relevance", "kernel_view_": "the kernel view"}
+# With fewer rows to compare with, Shapley values say more about these than about the data.
+FEW = 10
 
 
 class RFFBLRRegressor(CallbackSupportMixin, Estimator):
@@ -31,7 +40,9 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
     Parameters
     ----------
     preset : {"default", "cosines", "paper"}, optional
-        Settings to start from: the default, or cosines if a setting of drawn cosines is given.
+        Settings to start from. Left out, it is the default; but cosines if any of the settings marked (drawn cosines)
+        below is given, even with the value it has anyway, and neither ``form`` nor ``sparsity`` is. Write
+        ``preset="default"`` to have such a setting refused instead.
     sparsity : float, optional
         From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows.
     form : str, optional
@@ -39,37 +50,40 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
     max_iterations : int, optional
         Most steps of the fit. [200; paper: 500]
     features : int or str, optional
-        Cosines to draw: 300, or per-row:2. [per-row:2]
+        Cosines to draw: 300, or per-row:2. [per-row:2] (drawn cosines)
     spectrum : {"rbf", "laplace-l2", "laplace-l1", "matern32", "matern52"}, optional
-        Kernel that the cosines approximate. [rbf]
+        Kernel that the cosines approximate. [rbf] (drawn cosines) laplace-l1 needs
+        ``directions="independent"``.
     offsets : {"random", "paired"}, optional
-        Offsets of the cosines. [paired; paper: random]
+        Offsets of the cosines. [paired; paper: random] (drawn cosines)
     directions : {"independent", "orthogonal"}, optional
-        Directions of the cosines. [orthogonal; paper: independent]
-    links : bool, optional
-        Whether the inputs themselves are features too. [true; paper: false]
+        Directions of the cosines. [orthogonal; paper: independent] (drawn cosines)
+    links : bool or str, optional
+        Whether the inputs themselves are features too. [true; paper: false] (drawn cosines)
     precision : {"free", "tied"}, optional
-        Prior precision of the weights: one per feature or one for all. [tied; paper: free]
+        Prior precision of the weights: one per feature or one for all. [tied; paper: free] (drawn cosines)
     bandwidth : float or str, optional
-        Kernel bandwidth: learned, learned:START or fixed:VALUE. [learned]
-    relevance : list of float or str, optional
-        Scale of each input in the kernel: learned, uniform or fixed:A,B,…. [learned; paper: uniform]
+        Kernel bandwidth: learned, learned:START or fixed:VALUE. [learned] (drawn cosines)
+    relevance : array of float or str, optional
+        Scale of each input in the kernel: learned, uniform or fixed:A,B,…. [learned; paper: uniform] (drawn cosines)
     noise : {"shared", "per-task"}, optional
-        One noise level for all targets or one for each. [per-task; paper: shared]
+        One noise level for all targets or one for each. [per-task; paper: shared] (drawn cosines)
     target_scale : {"standardised", "raw"}, optional
-        What the model sees of the targets. [standardised]
+        What the model sees of the targets. [standardised] (drawn cosines)
     weight_prior : (float, float) or str, optional
-        Gamma prior of each weight precision. [1e-6,1e-6]
+        Gamma prior of each weight precision. [1e-6,1e-6] (drawn cosines)
     noise_prior : (float, float) or str, optional
-        Gamma prior of each noise precision. [1e-6,1e-6]
+        Gamma prior of each noise precision. [1e-6,1e-6] (drawn cosines)
     pruning : float or str, optional
         When features are dropped: never, or below-equal-share:FRACTION. [never; paper: below-equal-share:0.7]
+        (drawn cosines)
+        Other than never it needs ``precision="free"``.
     learning_rate : float, optional
-        Step size for bandwidth and input scales. [0.1]
+        Step size for bandwidth and input scales. [0.1] (drawn cosines)
     restarts : int, optional
-        Independent draws, of which the best is kept. [1]
+        Independent draws, of which the best is kept. [1] (drawn cosines)
     tolerance : float, optional
-        Change of the bound that counts as none. [1e-5]
+        Change of the bound that counts as none. [1e-5] (drawn cosines)
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
     random_state : int, RandomState or None, default=0
@@ -139,14 +153,14 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         spectrum: str | None = None,
         offsets: str | None = None,
         directions: str | None = None,
-        links: bool | None = None,
+        links: bool | str | None = None,
         precision: str | None = None,
         bandwidth: float | str | None = None,
-        relevance: Sequence[float] | str | None = None,
+        relevance: Sequence[float] | Floats | str | None = None,
         noise: str | None = None,
         target_scale: str | None = None,
-        weight_prior: tuple[float, float] | str | None = None,
-        noise_prior: tuple[float, float] | str | None = None,
+        weight_prior: Sequence[float] | Floats | str | None = None,
+        noise_prior: Sequence[float] | Floats | str | None = None,
         pruning: float | str | None = None,
         learning_rate: float | None = None,
         restarts: int | None = None,
@@ -181,17 +195,21 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> "RFFBLRRegressor":
+    @with_callbacks
+    def fit(self: Self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learns from a table.
+
+        A fit that stops at ``max_iterations`` before it has converged warns (``ConvergenceWarning``). One that fails or
+        is interrupted leaves the estimator as it was.
 
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
             Inputs. NaN is a missing cell. In frames of pandas or polars text and categories become levels, and names are
-            kept.
+            kept if all of them are text.
         y : array, series or frame of shape (n_samples,) or (n_samples, n_targets)
-            Targets. NaN is a cell that was not observed; it is left out, the rest of its row is used.
+            Targets. NaN is a cell that was not observed; it is left out, the rest of its row is used. A target with the
+            name ``t`` of an input is called ``t_target``.
         sample_weight : array of shape (n_samples,), optional
             Weight of each row; weight 2 means the row counts twice.
 
@@ -209,16 +227,23 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         >>> RFFBLRRegressor().fit(X, Y).predict([[1.0]]).shape
         (1, 2)
         """
-        given = self._read_training(X, y, sample_weight, self.missing)
-        steps = Steps(self, X, y, sample_weight)
-        model = _rffblr.fit(given, self.preset, self._settings(), self._threads(), steps.listener)
-        self._adopt(model)
-        ending = "converged" if self.converged_ else "stopped"
-        steps.end(f"{ending} after {self.n_iter_} steps, bound {self.elbo_:.1f}", self.notes_)
+        with self._all_or_nothing():
+            given = self._read_training(X, y, sample_weight, self.missing)
+            settings = self._settings()
+            steps = Steps(self, X, y, sample_weight)
+            self._adopt(_rffblr.fit(given, self.preset, settings, self._threads(), steps.listener))
+            ending = "converged" if self.converged_ else "stopped"
+            steps.end(f"{ending} after {self.n_iter_} steps, bound {self.elbo_:.1f}", self.notes_)
+        if self.model_.exhausted:
+            most = dict(self.model_.settings())["max_iterations"]
+            text = f"the fit stopped at max_iterations={most} before it converged; give it more to go on"
+            warnings.warn(text, ConvergenceWarning, stacklevel=2 + FRAMES)
         return self
 
     def _settings(self) -> list[tuple[str, str]]:
         """Names and texts of the settings that are not left to the preset."""
+        if not isinstance(self.preset, (str, type(None))):
+            raise TypeError(f"preset={self.preset!r}: write one of {', '.join(_rffblr.PRESETS)}")
         names = ["sparsity", *(name for name, _, _ in _rffblr.settings() if name != "seed")]
         given = [(name, getattr(self, name)) for name in names]
         texts = [(name.replace("_", "-"), spelled(name, value)) for name, value in given if value is not None]
@@ -233,6 +258,28 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         self.converged_ = model.converged
         self.noise_std_ = np.asarray(model.noise_std)
         self.notes_ = model.notes
+
+    def __dir__(self) -> list[str]:
+        # scikit-learn asks for every attribute whether it is there, which would compute those that are costly.
+        present = "model_" in vars(self)
+        costly = [name for name, what in COSTLY.items() if present and not self.model_.without_training(what)]
+        names = (name for name in object.__dir__(self) if name not in COSTLY)
+        return [*(name for name in names if hasattr(self, name)), *costly]
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        # scikit-learn reads every attribute of what it shows: here one that has all the facts and nothing to compute.
+        facts = Estimator.__new__(Estimator)
+        facts.__dict__.update(vars(self))
+        shown = Estimator._get_fitted_attr_html(facts, doc_link)
+        shown.estimator_class = type(self)
+        return shown
+
+    def _need_training(self, name: str) -> None:
+        """That an attribute needs data which are not there is no reason for ``hasattr`` to fail."""
+        check_is_fitted(self)
+        problem = self.model_.without_training(COSTLY[name])
+        if problem:
+            raise AttributeError(problem)
 
     def sample_y(
         self,
@@ -268,12 +315,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         (7, 3)
         """
         check_is_fitted(self)
+        n_samples = whole("n_samples", n_samples, 0)
         inputs, _ = self._read_inputs(X, reset=False)
         if isinstance(random_state, np.random.RandomState):
             random_state = int(random_state.randint(2**31 - 1))
         generator = np.random.default_rng(random_state)
         draws, notes = self.model_.sample(inputs, n_samples, int(generator.integers(2**63)), self._threads())
-        _warn(notes)
+        _warn(notes, 3)
         out = np.stack(draws, axis=-1) if draws else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
         if noise:
             out += self.noise_std_[:, None] * generator.normal(size=out.shape)
@@ -284,6 +332,9 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
 
     @overload
     def loo_predict(self, return_std: Literal[True]) -> tuple[Floats, Floats]: ...
+
+    @overload
+    def loo_predict(self, return_std: bool) -> Floats | tuple[Floats, Floats]: ...
 
     def loo_predict(self, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """What the model would have predicted for each training row without it, at the learned hyper-parameters.
@@ -321,16 +372,17 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
 
         What becomes of the prediction when the input alone is exchanged between training rows, as a share of the
         variance of the prediction; interactions with other inputs are in it, so that shares may add up to more than one.
-        A text column is one input, whatever number of levels it has. Computed when asked for, from the training rows.
+        A text column is one input, whatever number of levels it has. Computed from the training rows when first asked
+        for; a model from a file does not have it.
         """
-        check_is_fitted(self)
+        self._need_training("relevance_")
         total: Floats = self.model_.relevance(self._threads())[0]
         return total
 
     @property
     def relevance_std_(self) -> Floats:
         """Posterior standard deviation of ``relevance_``: what the data leave open about it."""
-        check_is_fitted(self)
+        self._need_training("relevance_std_")
         std: Floats = self.model_.relevance(self._threads())[1]
         return std
 
@@ -373,9 +425,9 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         A kernel machine is this view, with errors of zero. For cosines the coefficients are those closest to it, at the
         price of one decomposition of rows × rows: ``kernel_rms_error`` and ``kernel_max_error`` compare the drawn
         cosines with the kernel they approximate, ``weights_unexplained`` is the share of the weights that no combination
-        of kernel functions at these rows can express.
+        of kernel functions at these rows can express. It needs the training rows; a model from a file does not have it.
         """
-        check_is_fitted(self)
+        self._need_training("kernel_view_")
         coefficients, rms, largest, unexplained = self.model_.kernel_view(self._threads())
         return Bunch(
             coefficients=coefficients,
@@ -390,19 +442,22 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         check_is_fitted(self)
         return Bunch(**self.model_.trace())
 
-    def explain(self, X: ArrayLike | None = None, return_std: bool = False) -> Bunch:
+    def explain(self, X: Any = None, return_std: bool = False) -> Bunch:
         """Takes predictions apart: what each input adds to each of them, and how much it matters at all.
 
-        Shapley values, exact and not sampled, against the training rows (evenly thinned where all of them would take
-        longer than a few seconds; ``background`` names those used). Text columns count as one input. For every row and
-        target ``base + shapley.sum(axis=1)`` is the prediction.
+        Shapley values, exact and not sampled, against the training rows. Where all of these would take longer than some
+        twenty seconds of one core for the rows explained together, they are evenly thinned, down to one if need be:
+        ``background`` names those used, and fewer than ten are warned of. Text columns count as one input. For every
+        row and target ``base + shapley.sum(axis=1)`` is the prediction.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), optional
-            Rows to explain; the training rows if left out.
+        X : array or frame of shape (n_samples, n_features), optional
+            Rows to explain; all training rows, in their order, if left out.
         return_std : bool, default=False
-            Whether to compute the posterior standard deviation of each value too, which takes longer.
+            Whether to compute the posterior standard deviation of each value too. Of a kernel machine they cost the
+            square of the background, which is therefore smaller; more rows than can be compared with even one training
+            row in that time are refused by a ``ValueError`` that says how many can.
 
         Returns
         -------
@@ -433,7 +488,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         check_is_fitted(self)
         inputs = None if X is None else self._read_inputs(X, reset=False)[0]
         parts = _rffblr.explain(self.model_, inputs, return_std, self._threads())
-        _warn(parts.pop("notes"))
+        notes, rows, background = parts.pop("notes"), parts.pop("training_rows"), len(parts["background"])
+        if background < min(FEW, rows):
+            notes.append(
+                f"explained against {background} of {rows} training rows to end in time; explain fewer rows at once "
+                "for a better comparison"
+            )
+        _warn(notes, 3)
         for name in ("shapley", "std"):
             if parts[name] is not None:
                 parts[name] = np.stack(parts[name], axis=-1)
@@ -447,7 +508,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         inputs : int, str or a pair of them
             Which inputs, by name or by position in ``explain().inputs``.
         resolution : int, default=40
-            Most values of a number to show; texts are shown at all levels.
+            Most values of a number to show, at least 2; texts are shown at all levels.
 
         Returns
         -------
@@ -464,6 +525,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         ['x1', 'mean[y1]', 'std[y1]']
         """
         check_is_fitted(self)
+        resolution = whole("resolution", resolution, 2)
         names = _rffblr.explained_inputs(self.model_)
         asked = [inputs] if isinstance(inputs, (int, np.integer, str)) else list(inputs)
         if len(asked) not in (1, 2):
@@ -558,11 +620,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         self.model_.save(os.fspath(path))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "RFFBLRRegressor":
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
         """Reads a model file, written here or by ``rffblr fit``.
 
         The model predicts what it did, bit for bit. A file does not hold the training data, so that ``loo_predict`` is
-        not to be had, nor whether a single target was given as a column: its predictions are flat.
+        not to be had, nor whether a single target was given as a column: its predictions are flat. Names ``x1``,
+        ``x2``, … are those of inputs without names: frames are then read by position, unless they have these names in another
+        order, which is an error.
 
         Parameters
         ----------
@@ -580,13 +644,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         return cls._of(_rffblr.Model.load(os.fspath(path)))
 
     @classmethod
-    def _of(cls, model: _rffblr.Model) -> "RFFBLRRegressor":
+    def _of(cls: type[Self], model: _rffblr.Model) -> Self:
         settings = dict(model.settings())
         seed = int(settings.pop("seed"))
         usual = {name: values[0] for name, _, values in _rffblr.settings()}
         # The form is said aloud: it decides which preset the others belong to.
         given: dict[str, Any] = {name: value for name, value in settings.items() if name == "form" or value != usual[name]}
-        self = cls(random_state=seed, **given)
+        self = cls(random_state=seed, missing=model.missing, **given)
         self._adopt(model)
         names = model.input_columns
         self.n_features_in_ = len(names)

@@ -6,6 +6,15 @@ from typing import Any
 import numpy as np
 
 
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least so much, or an error that names the argument."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r}: write a whole number from {least} on")
+    if value < least:
+        raise ValueError(f"{name}={value!r}: write a whole number from {least} on")
+    return int(value)
+
+
 def spelled(name: str, value: Any) -> str:
     """The text of a setting's value: ``0.1`` as a bandwidth is ``fixed:0.1``, ``True`` is ``true``, and so on."""
     if isinstance(value, str):

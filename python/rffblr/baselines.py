@@ -4,10 +4,12 @@ The six methods that the publication compares with, a Gaussian process, ridge re
 hyper-parameters choose them by cross-validation inside the training rows, on the grid of the publication or on a coarse
 one. What a method cannot use, such as missing target cells or row weights, it refuses by a ``ValueError``.
 
-A pickle of a fitted baseline holds its training data; loading it learns again, with the same bits.
+A fitted baseline keeps a copy of its training data. A pickle holds that and no more; loading it learns again, with the
+settings of the fit and the same bits.
 """
 
-from typing import Any
+from copy import deepcopy
+from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -28,40 +30,45 @@ __all__ = [
 ]
 
 
+Self = TypeVar("Self", bound="Baseline")
+
+
 class Baseline(Estimator):
     """Base of the baselines: ``_method`` is the name of the method on the command line."""
 
     _method: Any = None
-    _given: Given
-    _given_seed: int
+    # What was learned from and how: name of the method, data, seed and grid of the fit.
+    _recipe: tuple[str, Given, int, str]
     chosen_: dict[str, str]
     n_active_: int
     # Methods that draw nothing and choose nothing have neither of these parameters.
     random_state: Any = 0
     grid: str = "full"
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
+    def fit(self: Self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learns from a table; see :meth:`rffblr.RFFBLRRegressor.fit`.
 
         Returns
         -------
         self : the estimator
         """
-        self._given = self._read_training(X, y, sample_weight, self.missing)
-        self._given_seed = self._seed()
-        self._learn()
+        with self._all_or_nothing():
+            # A copy: what the caller does to the data later must not change what a pickle learns.
+            given = deepcopy(self._read_training(X, y, sample_weight, self.missing))
+            self._recipe = (self._method, given, self._seed(), self.grid)
+            self._learn()
         return self
 
     def _learn(self) -> None:
         bar = Bar() if self.verbose else None
-        listener = (lambda done, total: bar.show(f"{self._method}: inner fold {done} of {total}")) if bar else None
-        self.model_ = _rffblr.fit_baseline(
-            self._method, self._given, self._given_seed, self.grid, self._threads(), listener
-        )
+        method, given, seed, grid = self._recipe
+        listener = (lambda done, total: bar.show(f"{method}: inner fold {done} of {total}")) if bar else None
+        self.model_ = _rffblr.fit_baseline(method, given, seed, grid, self._threads(), listener)
         if bar:
-            bar.finish(f"{self._method} fitted")
+            bar.finish(f"{method} fitted")
         self.chosen_ = dict(self.model_.chosen)
         self.notes_ = self.model_.notes
+        self.__dict__.pop("n_active_", None)
         if self.model_.active is not None:
             self.n_active_ = self.model_.active
 
@@ -72,7 +79,7 @@ class Baseline(Estimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if "_given" in state:
+        if "_recipe" in state:
             self._learn()
 
 

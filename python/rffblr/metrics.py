@@ -15,13 +15,30 @@ __all__ = ["coverage", "crps", "nlpd", "r2_pooled", "r2_task"]
 
 
 def _score(name: str, y: Any, mean: Any, std: Any = None, level: float = 0.9) -> float:
-    std = None if std is None else _table(std)
-    return float(_rffblr.scores(_table(y), _table(mean), std, level)[name])
+    tables = {"y": _table("y", y), "mean": _table("mean", mean)}
+    if name in ("nlpd", "crps", "coverage"):
+        tables["std"] = _table("std", std)
+        if np.any(tables["std"] < 0):
+            raise ValueError("std has a negative entry; standard deviations are from 0 on")
+    shape = tables["y"].shape
+    for part, table in tables.items():
+        if table.shape != shape:
+            raise ValueError(f"{part} has {_counted(table)}, but y has {_counted(tables['y'])}")
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r}: write a probability between 0 and 1")
+    return float(_rffblr.scores(tables["y"], tables["mean"], tables.get("std"), level)[name])
 
 
-def _table(values: Any) -> Floats:
+def _table(name: str, values: Any) -> Floats:
     numbers: Floats = np.asarray(targets_of(values)[0], dtype=np.float64)
+    if numbers.ndim not in (1, 2) or not numbers.size:
+        shapes = "(n_samples,) or (n_samples, n_targets), with at least one row"
+        raise ValueError(f"{name} has shape {numbers.shape}, expected {shapes}")
     return numbers.reshape(len(numbers), -1)
+
+
+def _counted(table: Floats) -> str:
+    return f"{table.shape[0]} rows of {table.shape[1]} targets"
 
 
 def r2_task(y: Any, mean: Any) -> float:

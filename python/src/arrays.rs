@@ -40,6 +40,14 @@ impl Encoded<'_> {
             Encoded::Ours(matrix) => matrix.as_ref(),
         }
     }
+
+    /// The numbers themselves, for work that may outlive the caller.
+    pub fn into_owned(self) -> Mat<f64> {
+        match self {
+            Encoded::Theirs(view) => view.to_owned(),
+            Encoded::Ours(matrix) => matrix,
+        }
+    }
 }
 
 /// The numbers of a C-contiguous array of the caller, read where they lie for as long as this is kept.

@@ -2,7 +2,7 @@
 
 use crate::arrays::{Inputs, array};
 use crate::errors::Failure;
-use crate::patience::{patiently, released, threads};
+use crate::patience::{heard, patiently};
 use crate::training::{Given, Training};
 use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use rffblr::data::Encoder;
 use rffblr::method::{Predictor, by_name, registry};
 use rffblr::select::{Grid, Plan, Progress};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a method has learned.
 #[pyclass(frozen, module = "rffblr._rffblr")]
 pub struct Baseline {
-    predictor: Box<dyn Predictor>,
+    predictor: Arc<dyn Predictor>,
     encoder: Encoder,
     notes: Vec<String>,
 }
@@ -59,7 +59,7 @@ pub fn fit_baseline(
         };
         method.fit(&data, &Plan { grid, progress: Some(&tell), ..Plan::seeded(seed) })
     })?;
-    Ok(Baseline { predictor: predictor.map_err(Failure::from)?, encoder, notes })
+    Ok(Baseline { predictor: predictor.map_err(Failure::from)?.into(), encoder, notes })
 }
 
 #[pymethods]
@@ -74,8 +74,8 @@ impl Baseline {
         count: usize,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Option<Bound<'py, PyArray2<f64>>>, Vec<String>)> {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
-        let pool = threads(count)?;
-        let found = released(py, &pool, || self.predictor.predict(encoded.as_ref()))?.map_err(Failure::from)?;
+        let (predictor, rows) = (self.predictor.clone(), encoded.into_owned());
+        let found = heard(py, count, move || predictor.predict(rows.as_ref()))?.map_err(Failure::from)?;
         let std = found.std.filter(|_| uncertain).map(|std| array(py, &std)).transpose()?;
         Ok((array(py, &found.mean)?, std, notes))
     }

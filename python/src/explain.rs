@@ -3,15 +3,17 @@
 use crate::arrays::{Inputs, array};
 use crate::errors::Failure;
 use crate::model::Model;
-use crate::patience::{released, threads};
+use crate::patience::heard;
+use crate::training::Training;
 use numpy::{PyArray1, PyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rffblr::explain::{Explainer, Shapley, Value};
 use rffblr::linalg::Mat;
 use rffblr::report::{Options, Report};
 
-/// Shapley values of rows, the training rows if none are given, and relevance of the inputs.
+/// Shapley values of rows, all training rows if none are given, and relevance of the inputs.
 #[pyfunction]
 pub fn explain<'py>(
     py: Python<'py>,
@@ -20,23 +22,34 @@ pub fn explain<'py>(
     uncertain: bool,
     count: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let training = model.training(py, "an explanation")?;
-    let (encoded, notes) = inputs.as_ref().map(|inputs| inputs.encode(&model.encoder)).transpose()?.unzip();
-    let rows = encoded.as_ref().map_or(training.data.inputs(), |rows| rows.as_ref());
-    let found = released(py, &threads(count)?, || {
-        let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights())?;
-        let background = match uncertain {
-            true => explainer.affordable_background_with_std().min(explainer.affordable_background(rows.nrows())),
-            false => explainer.affordable_background(rows.nrows()),
-        };
-        let shapley = match uncertain {
-            true => explainer.shapley_with_std(rows, background)?,
-            false => explainer.shapley(rows, background)?,
-        };
-        let names: Vec<String> = explainer.inputs().iter().map(|input| input.name.clone()).collect();
-        Ok((names, shapley, explainer.variance_shares()?, explainer.learned_scales()))
+    let training = model.training(py, "an explanation")?.clone();
+    let (rows, notes) = match &inputs {
+        Some(inputs) => inputs.encode(&model.encoder).map(|(rows, notes)| (rows.into_owned(), notes))?,
+        None => (training.spread(&training.data.inputs().to_owned(), &training.unused), Vec::new()),
+    };
+    let (names, most, scales) = {
+        let explainer = explainer(&model.model, &training)?;
+        (names(&explainer), explainer.affordable_rows_with_std(), explainer.learned_scales())
+    };
+    if uncertain && rows.nrows() > most {
+        return Err(PyValueError::new_err(format!(
+            "deviations of {} rows would take too long; explain at most {most} rows at once, or leave return_std out",
+            rows.nrows()
+        )));
+    }
+    let shares = model.variance_shares(py, &training, count)?;
+    let (of, around) = (model.model.clone(), training.clone());
+    let found = heard(py, count, move || {
+        let explainer = Explainer::new(&of, around.data.inputs(), around.data.weights())?;
+        match uncertain {
+            true => {
+                let background = explainer.affordable_background_with_std(rows.nrows());
+                explainer.shapley_with_std(rows.as_ref(), background)
+            }
+            false => explainer.shapley(rows.as_ref(), explainer.affordable_background(rows.nrows())),
+        }
     })?;
-    let (names, shapley, shares, scales) = found.map_err(|error: rffblr::Error| Failure::from(error))?;
+    let shapley = found.map_err(Failure::from)?;
     let Shapley { base, prediction, values, std, background } = shapley;
     let stack = |tables: &[Mat<f64>]| tables.iter().map(|table| array(py, table)).collect::<PyResult<Vec<_>>>();
     let out = PyDict::new(py);
@@ -51,8 +64,17 @@ pub fn explain<'py>(
     out.set_item("total_std", array(py, &shares.total_std)?)?;
     out.set_item("first_order_std", array(py, &shares.first_order_std)?)?;
     out.set_item("scales", PyArray1::from_vec(py, scales))?;
-    out.set_item("notes", notes.unwrap_or_default())?;
+    out.set_item("training_rows", training.data.inputs().nrows())?;
+    out.set_item("notes", notes)?;
     Ok(out)
+}
+
+fn explainer<'a>(model: &'a rffblr::Model, training: &Training) -> Result<Explainer<'a>, Failure> {
+    Ok(Explainer::new(model, training.data.inputs(), training.data.weights())?)
+}
+
+fn names(explainer: &Explainer<'_>) -> Vec<String> {
+    explainer.inputs().iter().map(|input| input.name.clone()).collect()
 }
 
 /// Values of each input that is set, and mean and deviation of the prediction at each of them or at each pair.
@@ -67,9 +89,9 @@ pub fn dependence<'py>(
     most: usize,
     count: usize,
 ) -> PyResult<Dependence<'py>> {
-    let training = model.training(py, "partial dependence")?;
-    let found = released(py, &threads(count)?, || {
-        let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights())?;
+    let (of, training) = (model.model.clone(), model.training(py, "partial dependence")?.clone());
+    let found = heard(py, count, move || {
+        let explainer = Explainer::new(&of, training.data.inputs(), training.data.weights())?;
         let points = |input: usize| explainer.points(input, most);
         match inputs[..] {
             [first, second] => explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?)),
@@ -95,9 +117,7 @@ pub fn dependence<'py>(
 #[pyfunction]
 pub fn explained_inputs(py: Python<'_>, model: &Model) -> PyResult<Vec<String>> {
     let training = model.training(py, "an explanation")?;
-    let explainer = Explainer::new(&model.model, training.data.inputs(), training.data.weights());
-    let explainer = explainer.map_err(Failure::from)?;
-    Ok(explainer.inputs().iter().map(|input| input.name.clone()).collect())
+    Ok(names(&explainer(&model.model, training)?))
 }
 
 /// The report and the model card. A model from a file is shown without data.
@@ -109,15 +129,17 @@ pub fn report(
     row_data: bool,
     count: usize,
 ) -> PyResult<(String, String)> {
-    let training = model.training.is_some().then(|| model.training(py, "a report")).transpose()?;
-    let row_numbers = training.map(|training| training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default();
+    let training = model.training.is_some().then(|| model.training(py, "a report").cloned()).transpose()?;
+    let row_numbers =
+        training.as_ref().map(|training| training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default();
     let origin = vec![
         ("program".into(), format!("rffblr {} for Python", env!("CARGO_PKG_VERSION"))),
         ("SHA-256 of the training data".into(), model.model.fingerprint().to_owned()),
     ];
     let options = Options { title, row_data, row_numbers, origin };
-    let made = released(py, &threads(count)?, || {
-        let report = Report::new(&model.model, training.map(|training| &training.data), &options)?;
+    let of = model.model.clone();
+    let made = heard(py, count, move || {
+        let report = Report::new(&of, training.as_ref().map(|training| &training.data), &options)?;
         report.html().map(|html| (html, report.card().to_owned()))
     })?;
     Ok(made.map_err(Failure::from)?)

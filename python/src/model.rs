@@ -2,19 +2,20 @@
 
 use crate::arrays::{Inputs, array, matrix, stacked};
 use crate::errors::Failure;
-use crate::patience::{patiently, released, threads};
+use crate::explain::explained_inputs;
+use crate::patience::{heard, patiently, released, threads};
 use crate::training::{Given, Training};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rffblr::data::{Dataset, Encoder};
-use rffblr::explain::Explainer;
+use rffblr::data::{Dataset, Encoder, MissingInputs};
+use rffblr::explain::{Explainer, VarianceShares};
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Iteration, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Rows predicted between two looks at the signals.
 const ROWS: usize = 1 << 14;
@@ -32,6 +33,8 @@ pub struct Model {
     pub model: Arc<rffblr::Model>,
     pub encoder: Encoder,
     pub training: Option<Arc<Training>>,
+    /// Relevance of the inputs, from when it was first asked for.
+    shares: OnceLock<Arc<VarianceShares>>,
 }
 
 /// Fits a model; `settings` are names and values as text. The listener gets number, bound, terms and bandwidth of every
@@ -64,7 +67,12 @@ pub fn fit(
         .with_encoder(learned.encoder.clone())
     })?;
     let model = fitted.map_err(Failure::from)?;
-    Ok(Model { encoder: training.encoder.clone(), model: Arc::new(model), training: Some(training) })
+    Ok(Model {
+        encoder: training.encoder.clone(),
+        model: Arc::new(model),
+        training: Some(training),
+        shares: OnceLock::new(),
+    })
 }
 
 /// A fit by the library's own function, ready to run: what a benchmark compares with.
@@ -99,17 +107,35 @@ impl Model {
     fn of(model: rffblr::Model, training: Option<Training>) -> Model {
         let plain = || Encoder::of_numbers(model.input_names(), model.target_names());
         let encoder = model.encoder().cloned().unwrap_or_else(plain);
-        Model { model: Arc::new(model), encoder, training: training.map(Arc::new) }
+        Model { model: Arc::new(model), encoder, training: training.map(Arc::new), shares: OnceLock::new() }
     }
 
     /// The data it was fitted to, or an error that says what needs them.
-    pub fn training(&self, py: Python<'_>, what: &str) -> PyResult<&Training> {
-        let problem = match self.training.as_deref() {
+    pub fn training(&self, py: Python<'_>, what: &str) -> PyResult<&Arc<Training>> {
+        let problem = match &self.training {
             Some(training) if self.is_unchanged(py, training) => return Ok(training),
             Some(_) => "the array given to fit has been changed since; fit the model again, or fit it to a copy",
             None => "a model file does not hold them; fit the model again",
         };
         Err(PyValueError::new_err(format!("{what} needs the training data: {problem}")))
+    }
+
+    /// What each input has of the variance of the prediction. Computed once: neither model nor data change.
+    pub fn variance_shares(
+        &self,
+        py: Python<'_>,
+        training: &Arc<Training>,
+        count: usize,
+    ) -> PyResult<Arc<VarianceShares>> {
+        if let Some(shares) = self.shares.get() {
+            return Ok(shares.clone());
+        }
+        let (model, training) = (self.model.clone(), training.clone());
+        let found = heard(py, count, move || {
+            Explainer::new(&model, training.data.inputs(), training.data.weights())?.variance_shares()
+        })?;
+        let found = Arc::new(found.map_err(Failure::from)?);
+        Ok(self.shares.get_or_init(|| found).clone())
     }
 
     /// Whether the data are still those of the fit: an array of the caller may have been written to.
@@ -173,18 +199,17 @@ impl Model {
         count: usize,
     ) -> PyResult<(Vec<Array<'py>>, Vec<String>)> {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
-        let pool = threads(count)?;
-        let draws = released(py, &pool, || self.model.sample(encoded.as_ref(), draws, seed))?.map_err(Failure::from)?;
+        let (model, rows) = (self.model.clone(), encoded.into_owned());
+        let draws = heard(py, count, move || model.sample(rows.as_ref(), draws, seed))?.map_err(Failure::from)?;
         Ok((draws.iter().map(|draw| array(py, draw)).collect::<PyResult<_>>()?, notes))
     }
 
     /// Mean and standard deviation for every training row as if it had been left out.
     fn leave_one_out<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
         let training = self.training(py, "leave-one-out")?;
-        let pool = threads(count)?;
-        let found = released(py, &pool, || {
-            Ok((self.model.leave_one_out(&training.data)?, self.model.predict(training.unused.as_ref())?))
-        })?;
+        let (model, data) = (self.model.clone(), training.clone());
+        let found =
+            heard(py, count, move || Ok((model.leave_one_out(&data.data)?, model.predict(data.unused.as_ref())?)))?;
         let (used, unused) = found.map_err(|error: rffblr::Error| Failure::from(error))?;
         let mean = training.spread(&used.mean, &unused.mean);
         Ok((array(py, &mean)?, array(py, &training.spread(&used.std, &unused.std))?))
@@ -193,8 +218,8 @@ impl Model {
     /// Coefficients of the kernel machine that is, or is closest to, the model; and how close.
     fn kernel_view<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, f64, f64, f64)> {
         let training = self.training(py, "the kernel view")?;
-        let pool = threads(count)?;
-        let view = released(py, &pool, || self.model.kernel_view(training.data.inputs()))?.map_err(Failure::from)?;
+        let (model, data) = (self.model.clone(), training.clone());
+        let view = heard(py, count, move || model.kernel_view(data.data.inputs()))?.map_err(Failure::from)?;
         let none = Mat::zeros(training.unused.nrows(), view.coefficients.ncols());
         let coefficients = array(py, &training.spread(&view.coefficients, &none))?;
         Ok((coefficients, view.kernel_rms_error, view.kernel_max_error, view.weights_unexplained))
@@ -204,13 +229,8 @@ impl Model {
     /// or gained when the column alone is exchanged between training rows; and its standard deviation.
     fn relevance<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
         let training = self.training(py, "relevance")?;
-        let pool = threads(count)?;
-        let found = released(py, &pool, || {
-            let explainer = Explainer::new(&self.model, training.data.inputs(), training.data.weights())?;
-            let names: Vec<String> = explainer.inputs().iter().map(|input| input.name.clone()).collect();
-            explainer.variance_shares().map(|shares| (names, shares))
-        })?;
-        let (names, shares) = found.map_err(Failure::from)?;
+        let shares = self.variance_shares(py, training, count)?;
+        let names = explained_inputs(py, self)?;
         // A column that never varied is no input of the model.
         let columns = self.encoder.input_columns();
         let place: Vec<Option<usize>> =
@@ -219,6 +239,11 @@ impl Model {
             Mat::from_fn(columns.len(), table.ncols(), |d, c| place[d].map_or(0.0, |at| table[(at, c)]))
         };
         Ok((array(py, &spread(&shares.total))?, array(py, &spread(&shares.total_std))?))
+    }
+
+    /// Why what needs the training data is not to be had; nothing if they are at hand.
+    fn without_training(&self, py: Python<'_>, what: &str) -> Option<String> {
+        self.training(py, what).err().map(|problem| problem.value(py).to_string())
     }
 
     /// Frequencies, phases, wavelengths, weights, their deviations and precisions of the cosines, a row for each.
@@ -367,6 +392,21 @@ impl Model {
     #[getter]
     fn converged(&self) -> bool {
         self.model.stop() == rffblr::Stop::Converged
+    }
+
+    /// Whether the fit ended at its largest number of steps.
+    #[getter]
+    fn exhausted(&self) -> bool {
+        self.model.stop() == rffblr::Stop::MaxIterations
+    }
+
+    /// What becomes of missing inputs.
+    #[getter]
+    fn missing(&self) -> &'static str {
+        match self.encoder.missing_inputs() {
+            MissingInputs::Impute => "impute",
+            MissingInputs::Error => "error",
+        }
     }
 
     /// Steps of the fit.

@@ -109,7 +109,17 @@ fn wait<P: Send, T: Send>(
     }
 }
 
-/// Runs short work on `count` threads with Python's lock released.
+/// Runs work that tells nothing on the way. A signal is raised at once; the work, which owns what it needs, then comes
+/// to its end unheard.
+pub fn heard<T: Send + 'static>(
+    py: Python<'_>,
+    count: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    patiently(py, count, None::<&dyn Fn(()) -> PyResult<bool>>, |_| work())
+}
+
+/// Runs short work on `count` threads with Python's lock released. Signals wait for its end.
 pub fn released<T: Send>(
     py: Python<'_>,
     pool: &rayon::ThreadPool,

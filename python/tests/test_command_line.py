@@ -31,7 +31,12 @@ def numbers(text):
     return np.array([[float(cell) for cell in line] for line in lines[1:]]), lines[0]
 
 
-FORMS = [{}, {"sparsity": 0.75}, {"preset": "paper"}, {"preset": "cosines", "features": 60, "random_state": 5}]
+FORMS = [
+    {},
+    {"sparsity": 0.75},
+    {"preset": "paper"},
+    {"preset": "cosines", "features": 60, "max_iterations": 1000, "random_state": 5},
+]
 
 
 @pytest.mark.parametrize("settings", FORMS)
@@ -52,7 +57,7 @@ def test_a_model_fitted_here_predicts_the_same_from_the_shell(command, settings)
 def test_a_model_fitted_in_the_shell_predicts_the_same_here(command, settings):
     X, Y = survey()
     pd.concat([X, Y], axis=1).to_csv(command.folder / "survey.csv", index=False)
-    flags = {"random_state": "seed"}
+    flags = {"random_state": "seed", "max_iterations": "max-iterations"}
     flags = [f"--{flags.get(name, name)}={value}" for name, value in settings.items()]
     command("fit", "survey.csv", "--targets", "zinc,lead", "-o", "model.json", "-q", *flags)
     loaded = RFFBLRRegressor.load(command.folder / "model.json")
@@ -146,3 +151,22 @@ def test_a_record_of_table_2_agrees_with_scikit_learn(command, shared):
         assert scores["task_r2"] == pytest.approx(r2_score(truth, mean, multioutput="uniform_average"), abs=1e-12)
         assert scores["pooled_r2"] == pytest.approx(r2_score(truth.ravel(), mean.ravel()), abs=1e-12)
         assert scores["per_task"]["r2"] == pytest.approx(r2_score(truth, mean, multioutput="raw_values"), abs=1e-12)
+
+
+def test_a_loaded_model_is_shown_and_completed(tmp_path):
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    model.save(tmp_path / "model.json")
+    loaded = RFFBLRRegressor.load(tmp_path / "model.json")
+    assert "RFFBLRRegressor" in loaded._repr_html_() and "gamma_" in dir(loaded)
+    for name in ["relevance_", "relevance_std_", "kernel_view_"]:
+        assert name in dir(model) and name not in dir(loaded) and not hasattr(loaded, name)
+        with pytest.raises(AttributeError, match="fit the model again"):
+            getattr(loaded, name)
+
+
+def test_what_becomes_of_missing_inputs_comes_back_from_a_file(tmp_path):
+    X, Y = smooth()
+    for missing in ("error", "impute"):
+        RFFBLRRegressor(missing=missing).fit(X, Y).save(tmp_path / "model.json")
+        assert RFFBLRRegressor.load(tmp_path / "model.json").missing == missing

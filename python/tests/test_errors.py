@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 
 from rffblr import RFFBLRRegressor, _rffblr, baselines
 
@@ -34,6 +35,9 @@ def test_files(tmp_path):
         ({"preset": "paper", "relevance": [1.0]}, "1 entries, expected 3"),
         ({"preset": "paper", "learning_rate": float("nan")}, "positive finite"),
         ({"missing": "drop"}, "impute or error"),
+        ({"missing": None}, "missing=None: write impute or error"),
+        ({"spectrum": "laplace-l1"}, "directions"),
+        ({"pruning": 0.7}, "free precisions"),
         ({"random_state": -1}, "seed"),
     ],
 )
@@ -45,10 +49,47 @@ def test_settings(settings, words):
 
 def test_types():
     X, Y = smooth()
+    with pytest.raises(TypeError, match="preset=1: write one of default, cosines, paper"):
+        RFFBLRRegressor(preset=1).fit(X, Y)
     with pytest.raises(TypeError, match="features="):
         RFFBLRRegressor(features=object()).fit(X, Y)
     with pytest.raises(TypeError, match="parse"):
         RFFBLRRegressor().fit(sparse.csr_array(X), Y)
+
+
+def test_counts():
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, Y)
+    for wrong, problem in [(-1, ValueError), (1.5, TypeError), (True, TypeError)]:
+        with pytest.raises(problem, match=f"n_samples={wrong}: write a whole number from 0 on"):
+            model.sample_y(X, wrong)
+    for wrong, problem in [(-1, ValueError), (0, ValueError), ("a", TypeError)]:
+        with pytest.raises(problem, match=f"resolution={wrong!r}: write a whole number from 2 on"):
+            model.partial_dependence("x1", resolution=wrong)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("estimator", [RFFBLRRegressor, baselines.Ridge])
+def test_a_failed_fit_changes_nothing(fitted, estimator):
+    X, Y = smooth()
+    model = estimator()
+    if fitted:
+        model.fit(X, Y)
+        expected = model.predict(X)
+    model.set_params(**({"sparsity": 2} if estimator is RFFBLRRegressor else {"missing": "drop"}))
+    before = set(vars(model))
+    with pytest.raises(ValueError):
+        model.fit(X[:, :2], Y[:, 0])
+    assert set(vars(model)) == before
+    if fitted:
+        assert np.array_equal(model.predict(X), expected)
+
+
+def test_a_fit_that_ran_out_of_steps_warns():
+    X, Y = smooth()
+    with pytest.warns(ConvergenceWarning, match="max_iterations=2 before it converged") as heard:
+        model = RFFBLRRegressor(max_iterations=2).fit(X, Y)
+    assert not model.converged_ and [warning.filename for warning in heard] == [__file__]
 
 
 def test_data():
@@ -76,6 +117,7 @@ def test_data():
         fit(1e-10 * X, Y).predict(np.full((1, 3), 1e308))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_extreme_numbers_work():
     X, Y = smooth()
     model = RFFBLRRegressor().fit(1e300 * X, 1e-300 * Y)

@@ -2,12 +2,13 @@
 
 import itertools
 import math
+import time
 
 import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor
+from rffblr import RFFBLRRegressor, RFFBLRWarning
 
 pd = pytest.importorskip("pandas")
 
@@ -104,3 +105,42 @@ def test_reports(tmp_path):
     with pytest.raises(OSError):
         model.report(tmp_path / "nowhere" / "report.html")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["card.md", "model.json", "report.html"]
+
+
+def test_relevance_is_computed_once_and_never_to_be_shown():
+    X, Y = smooth(rows=200, inputs=40)
+    model = RFFBLRRegressor().fit(X, Y)
+
+    def seconds(work):
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+
+    shown = seconds(lambda: (model._repr_html_(), dir(model)))
+    first = seconds(lambda: model.relevance_)
+    again = seconds(lambda: (model.relevance_, model.relevance_std_, model.explain(X[:1])))
+    assert first > 0.5 and shown < 0.2 * first and again < 0.5 * first
+
+
+def test_deviations_of_many_rows_end_in_time():
+    X, Y = smooth(rows=200, inputs=60)
+    model = RFFBLRRegressor().fit(X, Y)
+    start = time.process_time()
+    with pytest.warns(RFFBLRWarning, match="of 200 training rows"):
+        parts = model.explain(X, return_std=True)
+    # Twenty seconds are the aim; a background of the size for one row would take an hour.
+    assert time.process_time() - start < 60
+    assert parts.std.shape == (200, 60, 2) and 1 < len(parts.background) < 10
+    assert np.allclose(parts.base + parts.shapley.sum(axis=1), parts.prediction, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match=r"60000 rows.*at most \d+ rows at once"):
+        model.explain(np.tile(X, (300, 1)), return_std=True)
+
+
+def test_every_training_row_is_explained():
+    X, Y = smooth()
+    Y[5] = np.nan
+    Y[9, 0] = np.nan
+    model = RFFBLRRegressor().fit(X, Y)
+    parts = model.explain()
+    np.testing.assert_allclose(parts.prediction, model.predict(X), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(parts.shapley, model.explain(X).shapley)

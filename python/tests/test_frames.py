@@ -115,8 +115,9 @@ def test_names_are_checked():
     model = RFFBLRRegressor().fit(pandas, Y)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(pandas[pandas.columns[::-1]])
-    with pytest.raises(ValueError, match="x"):
-        RFFBLRRegressor().fit(pandas, pd.DataFrame(Y, columns=["t", "x"]))
+    # A target does not take the name of an input either.
+    model = RFFBLRRegressor().fit(pandas, pd.DataFrame(Y, columns=["t", "x"]))
+    assert list(model.target_names_) == ["t", "x_target"] == model.model_.target_names
     # Targets without a name do not take one that an input has.
     plain = pd.DataFrame(smooth()[0], columns=["y1", "y2", "c"])
     assert not set(RFFBLRRegressor().fit(plain, smooth()[1]).target_names_) & set(plain.columns)
@@ -134,3 +135,80 @@ def test_a_frame_of_numbers_is_an_array_with_names():
     one, two = RFFBLRRegressor().fit(frame, Y), RFFBLRRegressor().fit(X, Y)
     assert np.array_equal(one.predict(frame), two.predict(X))
     assert one.model_.input_names == ["a", "b", "c"]
+
+
+def test_columns_without_names():
+    X, Y = smooth()
+    plain = RFFBLRRegressor().fit(X, Y)
+    model = RFFBLRRegressor().fit(pd.DataFrame(X), pd.DataFrame(Y))
+    assert not hasattr(model, "feature_names_in_") and list(model.target_names_) == ["y1", "y2"]
+    assert model.model_.to_json() == plain.model_.to_json()
+    one = RFFBLRRegressor().fit(X, pd.Series(Y[:, 0], name=7))
+    assert list(one.target_names_) == ["y1"]
+
+
+def test_a_target_may_be_an_input():
+    X, Y = smooth()
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for kind in (np.float64, np.float32):
+        model = RFFBLRRegressor().fit(frame.astype(kind), frame["a"])
+        assert list(model.target_names_) == ["a_target"] and model.score(frame, frame["a"]) > 0.99
+    taken = frame.rename(columns={"b": "a_target"})
+    assert list(RFFBLRRegressor().fit(taken, frame["a"]).target_names_) == ["a_target_"]
+    both = RFFBLRRegressor().fit(frame, pd.DataFrame(Y, columns=["a", "a_target"]))
+    assert list(both.target_names_) == ["a_target_", "a_target"]
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "int64"])
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("names", [None, ["x1", "x2", "x3"], ["a", "b", "c"]])
+@pytest.mark.filterwarnings("ignore:X has feature names", "ignore:X does not have valid feature names")
+def test_columns_are_never_swapped_silently(tmp_path, kind, loaded, names):
+    X, Y = smooth()
+    X = np.round(10 * X)
+    model = RFFBLRRegressor().fit(X if names is None else pd.DataFrame(X, columns=names), Y)
+    if loaded:
+        model.save(tmp_path / "model.json")
+        model = RFFBLRRegressor.load(tmp_path / "model.json")
+    expected = model.predict(X)
+    own = names or ["x1", "x2", "x3"]
+    frame = pd.DataFrame(X, columns=own).astype(kind)
+    for given in (frame, pl.from_pandas(frame)):
+        assert np.array_equal(model.predict(given), expected)
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(given[own[::-1]])
+    # Without names of its own the model goes by position, and scikit-learn warns of the names it does not know.
+    other = frame.set_axis(["p", "q", "r"], axis=1)
+    assert np.array_equal(model.predict(frame.set_axis([0, 1, 2], axis=1)), expected)
+    if names == ["a", "b", "c"] or (names and not loaded):
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(other)
+    else:
+        with pytest.warns(UserWarning, match="X has feature names"):
+            assert np.array_equal(model.predict(other), expected)
+
+
+def test_text_columns_go_by_position_where_the_model_has_no_names():
+    X, Y = smooth()
+    text = pd.DataFrame({0: X[:, 0], 1: np.where(X[:, 1] > 0, "up", "down")})
+    model = RFFBLRRegressor().fit(text, Y)
+    with pytest.warns(UserWarning, match="X has feature names"):
+        assert np.array_equal(model.predict(text.set_axis(["a", "b"], axis=1)), model.predict(text))
+
+
+def test_names_of_targets_that_collide_with_those_of_their_deviations():
+    X, Y = smooth()
+    model = RFFBLRRegressor().fit(X, pd.DataFrame(Y, columns=["u", "u_std"]))
+    with pytest.raises(ValueError, match="'u' and 'u_std'.*column 'u_std'"):
+        model.predict_frame(X)
+
+
+def test_warnings_are_those_of_the_line_that_called():
+    pandas, _, Y = both()
+    model = RFFBLRRegressor().fit(pandas, Y)
+    new = pandas.iloc[:3].copy()
+    new.loc[0, "text"] = "unheard of"
+    for call in [model.predict, model.predict_frame, model.sample_y, model.explain]:
+        with pytest.warns(RFFBLRWarning, match="unheard of") as heard:
+            call(new)
+        assert {warning.filename for warning in heard} == {__file__}, call

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,47 @@ def test_the_docs_have_the_explanations_and_defaults_of_the_library():
         assert f"{explanation}. {values}" in docs, name
 
 
+def test_settings_of_drawn_cosines_are_marked_and_choose_their_preset():
+    parts = re.split(r"\n(\w+) : ", inspect.getdoc(RFFBLRRegressor).split("Attributes\n")[0])
+    docs = dict(zip(parts[1::2], parts[2::2]))
+    X, Y = smooth(rows=20)
+    for name, _, (default, _, _) in _rffblr.settings():
+        if name == "seed":
+            continue
+        form = dict(RFFBLRRegressor(**{name: default}).fit(X, Y).model_.settings())["form"]
+        assert (form == "cosines") == ("(drawn cosines)" in docs[name]), name
+    assert "(drawn cosines)" in docs["preset"]
+
+
+TYPED = """
+import numpy as np
+from rffblr import RFFBLRRegressor, baselines
+
+def check(X: np.ndarray, flag: bool) -> None:
+    model = RFFBLRRegressor(relevance=np.ones(3), links="true", weight_prior=[1e-6, 1e-6]).fit(X, X)
+    reveal_type(model)
+    reveal_type(baselines.Ridge().fit(X, X))
+    reveal_type(RFFBLRRegressor.load("a"))
+    reveal_type(model.predict(X))
+    reveal_type(model.predict(X, return_std=True))
+    reveal_type(model.predict(X, return_std=flag))
+    reveal_type(model.loo_predict(return_std=flag))
+"""
+
+
+def test_types_are_known_to_a_checker(tmp_path):
+    api = pytest.importorskip("mypy.api")
+    (tmp_path / "typed.py").write_text(TYPED)
+    config = Path(__file__).parents[1] / "pyproject.toml"
+    out, _, code = api.run([f"--config-file={config}", f"--cache-dir={tmp_path}", str(tmp_path / "typed.py")])
+    found = [line.split("Revealed type is ")[1].strip('"') for line in out.splitlines() if "Revealed type" in line]
+    assert code == 0, out
+    assert [text.split(".")[-1] for text in found[:3]] == ["RFFBLRRegressor", "Ridge", "RFFBLRRegressor"]
+    assert ["tuple[numpy" in text for text in found[3:]] == [False, True, True, True]
+    assert [" | " in text for text in found[3:]] == [False, False, True, True]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_setting_left_out_is_the_preset():
     X, Y = smooth()
     for at, preset in enumerate(_rffblr.PRESETS):

@@ -81,10 +81,14 @@ def test_an_array_that_was_changed_is_noticed():
         model.loo_predict,
         lambda: model.explain(kept[:1]),
         lambda: model.partial_dependence(0),
-        lambda: model.kernel_view_,
     ]:
         with pytest.raises(ValueError, match="the array given to fit has been changed since"):
             question()
+    for name in ["relevance_", "relevance_std_", "kernel_view_"]:
+        assert not hasattr(model, name) and name not in dir(model)
+        with pytest.raises(AttributeError, match="the array given to fit has been changed since"):
+            getattr(model, name)
+    assert "n_iter_" in model._repr_html_()
     np.testing.assert_array_equal(model.predict(kept), predicted)
     # A pickle holds no data rather than others.
     again = pickle.loads(pickle.dumps(model))

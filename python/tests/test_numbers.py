@@ -72,7 +72,7 @@ def test_leave_one_out_is_leaving_one_out(tmp_path):
         assert model.loo_predict()[i, 0] == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize("settings", [{"sparsity": 0.75}, {"preset": "paper"}, {"preset": "cosines"}])
+@pytest.mark.parametrize("settings", [{"sparsity": 0.75}, {"preset": "paper"}, {"preset": "cosines", "max_iterations": 1000}])
 def test_sinusoids_and_links_are_the_function(settings):
     X, Y = smooth(rows=60)
     model = RFFBLRRegressor(**settings).fit(X, Y)
@@ -212,3 +212,33 @@ def test_relevance_joins_the_levels_of_a_text():
     target = 2.0 * (frame["group"] == "b").to_numpy() + 0.1 * X[:, 1]
     found = RFFBLRRegressor().fit(frame, target).relevance_
     assert found.shape == (3, 1) and found[2] > 0.5 > 10 * found[1]
+
+
+def test_scores_of_targets_of_another_shape_are_refused():
+    X, Y = smooth()
+    two, one = RFFBLRRegressor().fit(X, Y), RFFBLRRegressor().fit(X, Y[:, 0])
+    for model, y, shapes in [
+        (two, Y[:, 0], r"\(80,\).*\(80, 2\)"),
+        (two, np.r_[Y[:, 0], Y[:, 0]], r"\(160,\).*\(80, 2\)"),
+        (two, Y.T, r"\(2, 80\).*\(80, 2\)"),
+        (one, Y, r"\(80, 2\).*\(80,\)"),
+        (one, Y[:5, 0], r"\(5,\).*\(80,\)"),
+    ]:
+        with pytest.raises(ValueError, match=shapes):
+            model.score(X, y)
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\), expected \(80,\)"):
+        two.score(X, Y, sample_weight=[1, 2, 3])
+    assert one.score(X, Y[:, :1]) == one.score(X, Y[:, 0])
+
+
+def test_scores_name_what_they_cannot_use():
+    _, Y = smooth()
+    for question, words in [
+        (lambda: metrics.coverage(Y, Y, 1.0), "std has shape"),
+        (lambda: metrics.coverage(Y, Y, np.ones_like(Y), 1.5), "level=1.5.*between 0 and 1"),
+        (lambda: metrics.r2_task([], []), "y has shape"),
+        (lambda: metrics.nlpd(Y, Y, -np.ones_like(Y)), "std has a negative entry"),
+        (lambda: metrics.crps(Y, Y[:3], np.ones_like(Y)), "mean has 3 rows of 2 targets, but y has 80 rows"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            question()

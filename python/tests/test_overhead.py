@@ -3,6 +3,8 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 
 def bench():
     path = Path(__file__).parents[1] / "benches" / "overhead.py"
@@ -18,6 +20,7 @@ def test_a_fit_from_python_costs_what_it_costs_in_the_library():
     assert here < 1.1 * library
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_predictions_are_no_slower_than_the_formula_in_numpy():
     for in_numpy, settings in [("machine_in_numpy", {}), ("cosines_in_numpy", {"preset": "cosines"})]:
         here, formula = bench().predict_ratio(100_000, 1, getattr(bench(), in_numpy), 100, **settings)

@@ -51,6 +51,41 @@ def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
     assert not busy()
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda model, X, page: model.explain(X, return_std=True),
+        lambda model, X, page: model.relevance_,
+        lambda model, X, page: model.report(page),
+        lambda model, X, page: model.sample_y(np.tile(X, (20, 1)), 50),
+    ],
+    ids=["explain", "relevance", "report", "sample"],
+)
+@pytest.mark.filterwarnings("ignore::rffblr.RFFBLRWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_questions_hear_an_interrupt(question, tmp_path):
+    X, Y = smooth(rows=600, inputs=30)
+    model = RFFBLRRegressor(max_iterations=2).fit(X, Y)
+    asked = []
+
+    def interrupt():
+        asked.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.1, interrupt)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            while True:  # until one that takes long enough, or the next, is interrupted
+                question(model, X, tmp_path / "page.html")
+        raised = time.monotonic()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, before)
+    assert raised - asked[0] < 1.0
+
+
 def test_other_threads_go_on_during_a_fit():
     X, Y = smooth(rows=700, inputs=6)
     done = threading.Event()

@@ -1,5 +1,6 @@
 """The estimator among scikit-learn's tools."""
 
+import copy
 import io
 import pickle
 import sys
@@ -83,6 +84,29 @@ def test_baselines_survive_a_pickle():
     model = baselines.MTFL(grid="coarse", random_state=3).fit(X, Y)
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict(X), model.predict(X)) and copy.chosen_ == model.chosen_
+
+
+@pytest.mark.parametrize("copy", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+@pytest.mark.parametrize("frames", [False, True])
+def test_a_copy_of_a_baseline_is_what_was_fitted(copy, frames):
+    X, Y = smooth(rows=40)
+    kept, weights = X.copy(), np.linspace(1, 2, 40)
+    if frames:
+        pd = pytest.importorskip("pandas")
+        X, Y = pd.DataFrame(X, columns=list("abc")).assign(whole=1.0 * (np.arange(40) % 3)), pd.DataFrame(Y)
+        kept = X.copy()
+    model = baselines.Ridge().fit(X, Y, sample_weight=weights)
+    expected = model.predict(kept)
+    X[:], Y[:], weights[:] = 0.0, 0.0, 0.0
+    assert np.array_equal(copy(model).predict(kept), expected)
+
+
+def test_later_settings_do_not_change_a_copy_of_a_baseline():
+    X, Y = smooth(rows=40)
+    model = baselines.FNN(grid="coarse").fit(X, Y)
+    expected = model.predict(X)
+    model.set_params(activation="gaussian", grid="none", random_state=5)
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), expected)
 
 
 def test_any_number_of_threads_gives_the_same_bits():

@@ -120,11 +120,23 @@ impl Explainer<'_> {
         self.affordable(NANOSECONDS / (rows.max(1) as f64 * self.cost()))
     }
 
-    /// The same for the Shapley values of one row with their deviations.
-    pub fn affordable_background_with_std(&self) -> usize {
+    /// The same for the Shapley values with their deviations.
+    pub fn affordable_background_with_std(&self, rows: usize) -> usize {
+        let plain = self.affordable_background(rows);
         match &self.model.function {
-            Function::Waves(_) => self.affordable_background(1),
-            Function::Kernel(_) => self.affordable((NANOSECONDS / self.cost_of_std()).sqrt()),
+            Function::Waves(_) => plain,
+            Function::Kernel(_) => {
+                plain.min(self.affordable((NANOSECONDS / (rows.max(1) as f64 * self.cost_of_std())).sqrt()))
+            }
+        }
+    }
+
+    /// The most rows whose deviations take no longer than that, if against one background row alone. Those of cosines
+    /// cost no more than the values, and have no such limit.
+    pub fn affordable_rows_with_std(&self) -> usize {
+        match &self.model.function {
+            Function::Waves(_) => usize::MAX,
+            Function::Kernel(_) => (NANOSECONDS / self.cost_of_std()).max(1.0) as usize,
         }
     }
 
