@@ -262,7 +262,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
     def __dir__(self) -> list[str]:
         # scikit-learn asks for every attribute whether it is there, which would compute those that are costly.
         present = "model_" in vars(self)
-        costly = [name for name, what in COSTLY.items() if present and not self.model_.without_training(what)]
+        costly = [name for name, what in COSTLY.items() if present and not self.model_.absent(what)]
         names = (name for name in object.__dir__(self) if name not in COSTLY)
         return [*(name for name in names if hasattr(self, name)), *costly]
 
@@ -277,7 +277,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
     def _need_training(self, name: str) -> None:
         """That an attribute needs data which are not there is no reason for ``hasattr`` to fail."""
         check_is_fitted(self)
-        problem = self.model_.without_training(COSTLY[name])
+        problem = self.model_.absent(COSTLY[name])
         if problem:
             raise AttributeError(problem)
 
@@ -339,8 +339,8 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
     def loo_predict(self, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """What the model would have predicted for each training row without it, at the learned hyper-parameters.
 
-        Exact for the kernel machine and for cosines, from the one fit; for sinusoids it is that of the kernel machine
-        they reproduce. In cells that were not observed it is the ordinary prediction.
+        Exact for the kernel machine and for cosines, from the one fit. Sinusoids are judged by the worse of two for each
+        target: leaving rows out of the kernel machine they reproduce, and out of their own weights. In cells that were not observed it is the ordinary prediction.
 
         Parameters
         ----------
@@ -391,15 +391,10 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         """The kept cosines as a frame, a row for each, in the units of the data.
 
         Columns: ``phase``, ``frequency[input]``, ``wavelength[input]``, ``weight[target]``, ``weight_std[target]`` and
-        ``precision``. Its share of target ``t`` is ``weight[t] * cos(sum(frequency[d] * x[d]) + phase)``. A kernel
-        machine has none: fit with ``sparsity``.
+        ``precision``. Its share of target ``t`` is ``weight[t] * cos(sum(frequency[d] * x[d]) + phase)``; with those of
+        ``links_`` and ``constant_`` they add up to the prediction. A kernel machine has none: fit with ``sparsity``.
         """
-        check_is_fitted(self)
-        if self._form() == "kernel":
-            raise AttributeError(
-                "a kernel machine is not made of sinusoids; fit with sparsity=0.75, or with preset=\"cosines\", for a "
-                "model that has sinusoids_"
-            )
+        self._need_sinusoids("sinusoids_")
         parts = self.model_.sinusoids()
         inputs, targets = self.model_.input_names, self.model_.target_names
         columns = {"phase": parts["phase"]}
@@ -407,6 +402,20 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
             columns.update({f"{part}[{name}]": parts[part][:, at] for at, name in enumerate(names)})
         columns["precision"] = parts["precision"]
         return frame(columns, self._library)
+
+    @property
+    def constant_(self) -> Floats:
+        """What is added to the sinusoids and links of each target, in its unit."""
+        self._need_sinusoids("constant_")
+        return np.asarray(self.model_.constants())
+
+    def _need_sinusoids(self, name: str) -> None:
+        check_is_fitted(self)
+        if self._form() == "kernel":
+            raise AttributeError(
+                "a kernel machine is not made of sinusoids; fit with sparsity=0.75, or with preset=\"cosines\", for a "
+                f"model that has {name}"
+            )
 
     @property
     def links_(self) -> Any:

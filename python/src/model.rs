@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use rffblr::data::{Dataset, Encoder, MissingInputs};
 use rffblr::explain::{Explainer, VarianceShares};
 use rffblr::linalg::{Mat, MatRef};
-use rffblr::{Iteration, Settings, fit_observed};
+use rffblr::{Form, Iteration, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -26,6 +26,9 @@ type Array<'py> = Bound<'py, PyArray2<f64>>;
 type Stored<'py> = (Array<'py>, Array<'py>, Option<Vec<f64>>, Vec<usize>, Array<'py>);
 /// How Python makes an object again: a function and what it is called with.
 type Recipe<'py> = (Bound<'py, PyAny>, (String, Option<Stored<'py>>));
+
+/// What is asked for, as messages name it.
+const KERNEL_VIEW: &str = "the kernel view";
 
 /// A fitted model and, unless it was loaded from a file, the data it was fitted to.
 #[pyclass(frozen, module = "rffblr._rffblr")]
@@ -217,7 +220,7 @@ impl Model {
 
     /// Coefficients of the kernel machine that is, or is closest to, the model; and how close.
     fn kernel_view<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, f64, f64, f64)> {
-        let training = self.training(py, "the kernel view")?;
+        let training = self.training(py, KERNEL_VIEW)?;
         let (model, data) = (self.model.clone(), training.clone());
         let view = heard(py, count, move || model.kernel_view(data.data.inputs()))?.map_err(Failure::from)?;
         let none = Mat::zeros(training.unused.nrows(), view.coefficients.ncols());
@@ -241,8 +244,11 @@ impl Model {
         Ok((array(py, &spread(&shares.total))?, array(py, &spread(&shares.total_std))?))
     }
 
-    /// Why what needs the training data is not to be had; nothing if they are at hand.
-    fn without_training(&self, py: Python<'_>, what: &str) -> Option<String> {
+    /// Why something is not to be had, for want of training data or because this form of model has it not.
+    fn absent(&self, py: Python<'_>, what: &str) -> Option<String> {
+        if what == KERNEL_VIEW && matches!(self.model.settings().form, Form::Sinusoids { .. }) {
+            return Some("sinusoids have no kernel view; fit the kernel machine they reproduce, without sparsity".into());
+        }
         self.training(py, what).err().map(|problem| problem.value(py).to_string())
     }
 
@@ -261,6 +267,11 @@ impl Model {
         out.set_item("phase", PyArray1::from_iter(py, all.iter().map(|s| s.phase)))?;
         out.set_item("precision", PyArray1::from_iter(py, all.iter().map(|s| s.precision)))?;
         Ok(out)
+    }
+
+    /// The constant of each target beside cosines and links; nothing if the function is not such a sum.
+    fn constants(&self) -> Option<Vec<f64>> {
+        self.model.constants()
     }
 
     /// Inputs with a direct link, slopes and their deviations, a row for each.
