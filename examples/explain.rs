@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     timed(&format!("Shapley values of one row against {background}"), || {
         explainer.shapley(data.inputs().subrows(0, 1), background)
     })?;
-    let background = explainer.affordable_background_with_std();
+    let background = explainer.affordable_background_with_std(1);
     timed(&format!("the same with deviations against {background}"), || {
         explainer.shapley_with_std(data.inputs().subrows(0, 1), background)
     })?;

@@ -247,7 +247,9 @@ impl Model {
     /// Why something is not to be had, for want of training data or because this form of model has it not.
     fn absent(&self, py: Python<'_>, what: &str) -> Option<String> {
         if what == KERNEL_VIEW && matches!(self.model.settings().form, Form::Sinusoids { .. }) {
-            return Some("sinusoids have no kernel view; fit the kernel machine they reproduce, without sparsity".into());
+            return Some(
+                "sinusoids have no kernel view; fit the kernel machine they reproduce, without sparsity".into(),
+            );
         }
         self.training(py, what).err().map(|problem| problem.value(py).to_string())
     }

@@ -253,7 +253,7 @@ fn the_sinusoids_add_up_to_the_prediction() {
     assert_eq!((waves.len(), links.len()), (24, 3));
     assert!(fit(&data, &Settings::DEFAULT).unwrap().constants().is_none());
     let p = model.predict(data.inputs()).unwrap();
-    for c in 0..2 {
+    for (c, constant) in constants.into_iter().enumerate() {
         let value = |n: usize| -> f64 {
             waves
                 .iter()
@@ -265,7 +265,7 @@ fn the_sinusoids_add_up_to_the_prediction() {
         };
         let lines = |n: usize| -> f64 { links.iter().map(|l| l.slope[c] * data.inputs()[(n, l.input)]).sum() };
         for n in 0..40 {
-            assert_close("sum", value(n) + lines(n) + constants[c], p.mean[(n, c)], 1e-9);
+            assert_close("sum", value(n) + lines(n) + constant, p.mean[(n, c)], 1e-9);
         }
     }
     // Moving one wavelength along one input changes nothing for that sinusoid.
