@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Write the model card too, as Markdown, - for standard output (the page has it behind a button)
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
-    /// Leave out everything that shows single rows
+    /// Leave out everything that shows single rows; refuse text values that fewer than five rows share
     #[arg(long)]
     no_row_data: bool,
     /// Title of the page [default: the name of the model file]
