@@ -8,25 +8,18 @@ from typing import Any, Literal, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
-from ._base import Estimator, Floats, _warn, generated
-from ._files import write_whole
-from ._frames import frame
+from ._base import Floats, _warn, generated
+from ._learned import Learned
 from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
 from ._settings import spelled, whole
 
 Self = TypeVar("Self", bound="RFFBLRRegressor")
 
-# What takes long to compute, and is therefore never shown unasked.
-COSTLY = {"relevance_": "relevance", "relevance_std_": "relevance", "kernel_view_": "the kernel view"}
-# With fewer rows to compare with, Shapley values say more about these than about the data.
-FEW = 10
 
-
-class RFFBLRRegressor(CallbackSupportMixin, Estimator):
+class RFFBLRRegressor(CallbackSupportMixin, Learned):
     """Bayesian multitask regression on random Fourier features.
 
     By default an exact kernel machine: all cosines at once, with bandwidths, the noise of each target and the scale of
@@ -259,28 +252,6 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         self.noise_std_ = np.asarray(model.noise_std)
         self.notes_ = model.notes
 
-    def __dir__(self) -> list[str]:
-        # scikit-learn asks for every attribute whether it is there, which would compute those that are costly.
-        present = "model_" in vars(self)
-        costly = [name for name, what in COSTLY.items() if present and not self.model_.absent(what)]
-        names = (name for name in object.__dir__(self) if name not in COSTLY)
-        return [*(name for name in names if hasattr(self, name)), *costly]
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        # scikit-learn reads every attribute of what it shows: here one that has all the facts and nothing to compute.
-        facts = Estimator.__new__(Estimator)
-        facts.__dict__.update(vars(self))
-        shown = Estimator._get_fitted_attr_html(facts, doc_link)
-        shown.estimator_class = type(self)
-        return shown
-
-    def _need_training(self, name: str) -> None:
-        """That an attribute needs data which are not there is no reason for ``hasattr`` to fail."""
-        check_is_fitted(self)
-        problem = self.model_.absent(COSTLY[name])
-        if problem:
-            raise AttributeError(problem)
-
     def sample_y(
         self,
         X: Any,
@@ -365,240 +336,6 @@ class RFFBLRRegressor(CallbackSupportMixin, Estimator):
         check_is_fitted(self)
         mean, std = self.model_.leave_one_out(self._threads())
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
-
-    @property
-    def relevance_(self) -> Floats:
-        """How much each input (rows) matters for each target (columns): the total share of variance.
-
-        What becomes of the prediction when the input alone is exchanged between training rows, as a share of the
-        variance of the prediction; interactions with other inputs are in it, so that shares may add up to more than one.
-        A text column is one input, whatever number of levels it has. Computed from the training rows when first asked
-        for; a model from a file does not have it.
-        """
-        self._need_training("relevance_")
-        total: Floats = self.model_.relevance(self._threads())[0]
-        return total
-
-    @property
-    def relevance_std_(self) -> Floats:
-        """Posterior standard deviation of ``relevance_``: what the data leave open about it."""
-        self._need_training("relevance_std_")
-        std: Floats = self.model_.relevance(self._threads())[1]
-        return std
-
-    @property
-    def sinusoids_(self) -> Any:
-        """The kept cosines as a frame, a row for each, in the units of the data.
-
-        Columns: ``phase``, ``frequency[input]``, ``wavelength[input]``, ``weight[target]``, ``weight_std[target]`` and
-        ``precision``. Its share of target ``t`` is ``weight[t] * cos(sum(frequency[d] * x[d]) + phase)``; with those of
-        ``links_`` and ``constant_`` they add up to the prediction. A kernel machine has none: fit with ``sparsity``.
-        """
-        self._need_sinusoids("sinusoids_")
-        parts = self.model_.sinusoids()
-        inputs, targets = self.model_.input_names, self.model_.target_names
-        columns = {"phase": parts["phase"]}
-        for part, names in [("frequency", inputs), ("wavelength", inputs), ("weight", targets), ("weight_std", targets)]:
-            columns.update({f"{part}[{name}]": parts[part][:, at] for at, name in enumerate(names)})
-        columns["precision"] = parts["precision"]
-        return frame(columns, self._library)
-
-    @property
-    def constant_(self) -> Floats:
-        """What is added to the sinusoids and links of each target, in its unit."""
-        self._need_sinusoids("constant_")
-        return np.asarray(self.model_.constants())
-
-    def _need_sinusoids(self, name: str) -> None:
-        check_is_fitted(self)
-        if self._form() == "kernel":
-            raise AttributeError(
-                "a kernel machine is not made of sinusoids; fit with sparsity=0.75, or with preset=\"cosines\", for a "
-                f"model that has {name}"
-            )
-
-    @property
-    def links_(self) -> Any:
-        """The straight lines in the function as a frame: input, ``slope[target]`` and ``slope_std[target]``."""
-        check_is_fitted(self)
-        inputs, slope, deviation = self.model_.links()
-        columns = {"input": [self.model_.input_names[d] for d in inputs]}
-        for part, table in [("slope", slope), ("slope_std", deviation)]:
-            columns.update({f"{part}[{name}]": table[:, c] for c, name in enumerate(self.model_.target_names)})
-        return frame(columns, self._library)
-
-    @property
-    def kernel_view_(self) -> Bunch:
-        """The model as a kernel machine: ``coefficients`` (rows × targets), and how well the kernel explains it.
-
-        A kernel machine is this view, with errors of zero. For cosines the coefficients are those closest to it, at the
-        price of one decomposition of rows × rows: ``kernel_rms_error`` and ``kernel_max_error`` compare the drawn
-        cosines with the kernel they approximate, ``weights_unexplained`` is the share of the weights that no combination
-        of kernel functions at these rows can express. It needs the training rows; a model from a file does not have it.
-        """
-        self._need_training("kernel_view_")
-        coefficients, rms, largest, unexplained = self.model_.kernel_view(self._threads())
-        return Bunch(
-            coefficients=coefficients,
-            kernel_rms_error=rms,
-            kernel_max_error=largest,
-            weights_unexplained=unexplained,
-        )
-
-    @property
-    def trace_(self) -> Bunch:
-        """The steps of the fit: ``bound``, ``active``, ``gamma`` and ``noise_precision``, an entry for each."""
-        check_is_fitted(self)
-        return Bunch(**self.model_.trace())
-
-    def explain(self, X: Any = None, return_std: bool = False) -> Bunch:
-        """Takes predictions apart: what each input adds to each of them, and how much it matters at all.
-
-        Shapley values, exact and not sampled, against the training rows. Where all of these would take longer than some
-        twenty seconds of one core for the rows explained together, they are evenly thinned, down to one if need be:
-        ``background`` names those used, and fewer than ten are warned of. Text columns count as one input. For every
-        row and target ``base + shapley.sum(axis=1)`` is the prediction.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features), optional
-            Rows to explain; all training rows, in their order, if left out.
-        return_std : bool, default=False
-            Whether to compute the posterior standard deviation of each value too. Of a kernel machine they cost the
-            square of the background, which is therefore smaller; more rows than can be compared with even one training
-            row in that time are refused by a ``ValueError`` that says how many can.
-
-        Returns
-        -------
-        explanation : Bunch
-            ``inputs`` : names, in the order of the arrays;
-            ``shapley`` : array (n_samples, n_inputs, n_targets), in the units of the targets;
-            ``std`` : the same shape, or None;
-            ``base`` : array (n_targets,), the mean prediction over the background;
-            ``prediction`` : array (n_samples, n_targets);
-            ``background`` : training rows compared with;
-            ``total`` and ``first_order`` : arrays (n_inputs, n_targets), shares of the variance of the prediction
-            with and without interactions;
-            ``total_std`` and ``first_order_std`` : their posterior standard deviations;
-            ``scales`` : array (n_inputs,), how fast the kernel changes along each input, which is no relevance.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rffblr import RFFBLRRegressor
-        >>> X = np.random.default_rng(0).normal(size=(60, 3))
-        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
-        >>> parts = model.explain(X[:5])
-        >>> parts.shapley.shape
-        (5, 3, 1)
-        >>> bool(np.allclose(parts.base + parts.shapley.sum(axis=1), parts.prediction, rtol=0, atol=1e-9))
-        True
-        """
-        check_is_fitted(self)
-        inputs = None if X is None else self._read_inputs(X, reset=False)[0]
-        parts = _rffblr.explain(self.model_, inputs, return_std, self._threads())
-        notes, rows, background = parts.pop("notes"), parts.pop("training_rows"), len(parts["background"])
-        if background < min(FEW, rows):
-            notes.append(
-                f"explained against {background} of {rows} training rows to end in time; explain fewer rows at once "
-                "for a better comparison"
-            )
-        _warn(notes, 3)
-        for name in ("shapley", "std"):
-            if parts[name] is not None:
-                parts[name] = np.stack(parts[name], axis=-1)
-        return Bunch(**parts)
-
-    def partial_dependence(self, inputs: int | str | Sequence[int | str], resolution: int = 40) -> Any:
-        """The mean prediction over the training rows when one input, or two, are set; exact, with its deviation.
-
-        Parameters
-        ----------
-        inputs : int, str or a pair of them
-            Which inputs, by name or by position in ``explain().inputs``.
-        resolution : int, default=40
-            Most values of a number to show, at least 2; texts are shown at all levels.
-
-        Returns
-        -------
-        dependence : frame
-            A column for each input (``None`` is a missing cell), then ``mean[target]`` and ``std[target]``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rffblr import RFFBLRRegressor
-        >>> X = np.random.default_rng(0).normal(size=(60, 3))
-        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
-        >>> list(model.partial_dependence("x1", resolution=5).columns)
-        ['x1', 'mean[y1]', 'std[y1]']
-        """
-        check_is_fitted(self)
-        resolution = whole("resolution", resolution, 2)
-        names = _rffblr.explained_inputs(self.model_)
-        asked = [inputs] if isinstance(inputs, (int, np.integer, str)) else list(inputs)
-        if len(asked) not in (1, 2):
-            raise ValueError(f"partial dependence is on one input or two, not on {len(asked)}")
-        for name in asked:
-            if isinstance(name, str) and name not in names:
-                raise ValueError(f"there is no input {name!r}; they are {', '.join(names)}")
-            if not isinstance(name, str) and not 0 <= name < len(names):
-                raise ValueError(f"there is no input {name}; they are numbered from 0 to {len(names) - 1}")
-        places = [names.index(name) if isinstance(name, str) else int(name) for name in asked]
-        values, mean, std = _rffblr.dependence(self.model_, places, resolution, self._threads())
-        if len(values) == 2:
-            values = [[first for first in values[0] for _ in values[1]], values[1] * len(values[0])]
-        columns: dict[str, Any] = {names[place]: cells for place, cells in zip(places, values)}
-        for part, table in [("mean", mean), ("std", std)]:
-            columns.update({f"{part}[{name}]": table[:, c] for c, name in enumerate(self.model_.target_names)})
-        return frame(columns, self._library)
-
-    def report(
-        self,
-        path: str | os.PathLike[str],
-        card: str | os.PathLike[str] | None = None,
-        title: str | None = None,
-        row_data: bool = True,
-    ) -> None:
-        """Writes what the model learned, and how far to trust it, as one HTML page that needs no network.
-
-        The same page as ``rffblr report``. A model that was loaded from a file does not know its training data: the
-        page then shows the model alone.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The page; an existing one is replaced.
-        card : str or path-like, optional
-            A model card in Markdown.
-        title : str, optional
-            Title of the page.
-        row_data : bool, default=True
-            Whether single rows may be shown.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> import numpy as np
-        >>> from rffblr import RFFBLRRegressor
-        >>> X = np.random.default_rng(0).normal(size=(60, 3))
-        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = os.path.join(folder, "report.html")
-        ...     model.report(page)
-        ...     with open(page, encoding="utf-8") as file:
-        ...         file.read().startswith("<!doctype html>")
-        True
-        """
-        check_is_fitted(self)
-        page, text = _rffblr.report(self.model_, title or "Model report", row_data, self._threads())
-        write_whole(path, page)
-        if card is not None:
-            write_whole(card, text)
-
-    def _form(self) -> str:
-        form: str = dict(self.model_.settings())["form"]
-        return form.split(":")[0]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to the file that ``rffblr predict``, ``inspect`` and ``verify`` read.

@@ -28,7 +28,7 @@ pub fn explain<'py>(
         None => (training.spread(&training.data.inputs().to_owned(), &training.unused), Vec::new()),
     };
     let (names, most, scales) = {
-        let explainer = explainer(&model.model, &training)?;
+        let explainer = explainer(&model.model, &training).map_err(Failure::from)?;
         (names(&explainer), explainer.affordable_rows_with_std(), explainer.learned_scales())
     };
     if uncertain && rows.nrows() > most {
@@ -40,7 +40,7 @@ pub fn explain<'py>(
     let shares = model.variance_shares(py, &training, count)?;
     let (of, around) = (model.model.clone(), training.clone());
     let found = heard(py, count, move || {
-        let explainer = Explainer::new(&of, around.data.inputs(), around.data.weights())?;
+        let explainer = explainer(&of, &around)?;
         match uncertain {
             true => {
                 let background = explainer.affordable_background_with_std(rows.nrows());
@@ -69,8 +69,9 @@ pub fn explain<'py>(
     Ok(out)
 }
 
-fn explainer<'a>(model: &'a rffblr::Model, training: &Training) -> Result<Explainer<'a>, Failure> {
-    Ok(Explainer::new(model, training.data.inputs(), training.data.weights())?)
+/// Around the training rows.
+pub fn explainer<'a>(model: &'a rffblr::Model, training: &Training) -> rffblr::Result<Explainer<'a>> {
+    Explainer::new(model, training.data.inputs(), training.data.weights())
 }
 
 fn names(explainer: &Explainer<'_>) -> Vec<String> {
@@ -91,7 +92,7 @@ pub fn dependence<'py>(
 ) -> PyResult<Dependence<'py>> {
     let (of, training) = (model.model.clone(), model.training(py, "partial dependence")?.clone());
     let found = heard(py, count, move || {
-        let explainer = Explainer::new(&of, training.data.inputs(), training.data.weights())?;
+        let explainer = explainer(&of, &training)?;
         let points = |input: usize| explainer.points(input, most);
         match inputs[..] {
             [first, second] => explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?)),
@@ -117,7 +118,7 @@ pub fn dependence<'py>(
 #[pyfunction]
 pub fn explained_inputs(py: Python<'_>, model: &Model) -> PyResult<Vec<String>> {
     let training = model.training(py, "an explanation")?;
-    Ok(names(&explainer(&model.model, training)?))
+    Ok(names(&explainer(&model.model, training).map_err(Failure::from)?))
 }
 
 /// The report and the model card. A model from a file is shown without data.

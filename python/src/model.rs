@@ -2,7 +2,7 @@
 
 use crate::arrays::{Inputs, array, matrix, stacked};
 use crate::errors::Failure;
-use crate::explain::explained_inputs;
+use crate::explain::{explained_inputs, explainer};
 use crate::patience::{heard, patiently, released, threads};
 use crate::training::{Given, Training};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rffblr::data::{Dataset, Encoder, MissingInputs};
-use rffblr::explain::{Explainer, VarianceShares};
+use rffblr::explain::VarianceShares;
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Form, Iteration, Settings, fit_observed};
 use std::ops::ControlFlow;
@@ -134,9 +134,7 @@ impl Model {
             return Ok(shares.clone());
         }
         let (model, training) = (self.model.clone(), training.clone());
-        let found = heard(py, count, move || {
-            Explainer::new(&model, training.data.inputs(), training.data.weights())?.variance_shares()
-        })?;
+        let found = heard(py, count, move || explainer(&model, &training)?.variance_shares())?;
         let found = Arc::new(found.map_err(Failure::from)?);
         Ok(self.shares.get_or_init(|| found).clone())
     }

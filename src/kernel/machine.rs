@@ -35,6 +35,11 @@ struct Share {
 /// Tasks, each with a number, and a covariance that is to be multiplied by it.
 pub(crate) type Scaled = (Vec<(usize, f64)>, Mat<f64>);
 
+/// A variance after the data: below zero is rounding, and too large for a number means that nothing is known there.
+pub(crate) fn left_open(variance: f64) -> f64 {
+    if variance.is_nan() { f64::INFINITY } else { variance.max(0.0) }
+}
+
 /// Leaving each row out in turn, on the standardised scale: N×C each, zero in cells that were not observed.
 pub(crate) struct LeftOut {
     /// Observed minus predicted.
@@ -161,9 +166,7 @@ impl KernelMachine {
                 let explained = share.explained(cross);
                 for (i, prior) in prior.iter().enumerate() {
                     let column = explained.col_as_slice(i);
-                    let left = prior - dot(column, column);
-                    // Too far away for a number: nothing is known there.
-                    let left = if left.is_nan() { f64::INFINITY } else { left.max(0.0) };
+                    let left = left_open(prior - dot(column, column));
                     share.tasks.iter().for_each(|&task| variance[(i, task)] = self.amplitude[task] * left);
                 }
             }

@@ -12,7 +12,7 @@ mod pairs;
 
 pub(crate) use ascent::climb;
 pub(crate) use learn::{Learned, learn};
-pub(crate) use machine::{KernelMachine, LeftOut, Scaled};
+pub(crate) use machine::{KernelMachine, LeftOut, Scaled, left_open};
 pub(crate) use pairs::exponentials;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use pairs::{Level, level};

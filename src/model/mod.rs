@@ -276,7 +276,8 @@ impl Model {
 
     /// What the model would have predicted for each training row without it, at the learned hyper-parameters: equation 27
     /// for a kernel machine, 18 for cosines. Sinusoids fitted to a kernel machine are judged by the worse of two for each
-    /// target: leaving rows out of that machine, and out of the sinusoids' weights (equation 30a). In cells that were not observed, and rows of weight zero, this is the ordinary prediction.
+    /// target: leaving rows out of that machine, and out of the sinusoids' weights (equation 30a). In cells that were not
+    /// observed, and rows of weight zero, this is the ordinary prediction.
     pub fn leave_one_out(&self, data: &Dataset) -> Result<Prediction> {
         Ok(self.left_out(data)?.0)
     }

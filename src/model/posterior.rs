@@ -5,7 +5,7 @@
 //! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}, in some models times a unit of the task (equation 30).
 
 use crate::error::{Error, Result};
-use crate::kernel::{LeftOut, Scaled};
+use crate::kernel::{LeftOut, Scaled, left_open};
 use crate::linalg::{
     Into, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns, select_rows,
 };
@@ -117,7 +117,7 @@ impl Posterior {
                 column
                     .zip(shrunk.col_as_slice(c))
                     .zip(&outside)
-                    .for_each(|((v, inside), outside)| *v = self.unit(task) * known(inside + outside.max(0.0)));
+                    .for_each(|((v, inside), outside)| *v = self.unit(task) * left_open(inside + outside.max(0.0)));
             }
         }
         out
@@ -243,11 +243,6 @@ impl Posterior {
         }
         out
     }
-}
-
-/// A variance too large for a number is infinite: nothing is known there.
-fn known(variance: f64) -> f64 {
-    if variance.is_nan() { f64::INFINITY } else { variance }
 }
 
 /// V and λ of ΨᵀΨ, through the smaller of ΨᵀΨ and ΨΨᵀ.

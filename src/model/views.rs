@@ -75,8 +75,8 @@ impl Model {
             .collect()
     }
 
-    /// The constant of each task in the sum of sinusoids, direct links and a constant that the function is, on its original
-    /// scale. A kernel machine is no such sum.
+    /// The constant of each task, on its original scale: the function is the sum of sinusoids, direct links and it. A kernel
+    /// machine is no such sum.
     pub fn constants(&self) -> Option<Vec<f64>> {
         let Function::Waves(waves) = &self.function else { return None };
         let (bias, links) = (waves.posterior.precision.len() - 1, self.links());
@@ -117,14 +117,15 @@ impl Model {
         inputs.iter().enumerate().map(link).collect()
     }
 
-    /// Distance along each input, in its own unit, at which the kernel has forgotten: √(2γr)·Δx = 1 for cosines; for a kernel
-    /// machine, and sinusoids fitted to one, where its families together have fallen to 1/e. Infinite if they never do.
+    /// Distance along each input, in its own unit, at which the kernel has forgotten: √(2γr)·Δx = 1 for cosines; for a
+    /// kernel machine, and sinusoids fitted to one, where its families together have fallen to 1/e. Infinite if they
+    /// never do.
     pub fn kernel_lengths(&self) -> Vec<f64> {
-        let factor = |d: usize| match self.kernel() {
-            Some(kernel) => 1.0 / kernel.length(d),
-            None => (2.0 * self.bandwidth() * self.relevance()[d]).sqrt(),
+        let length = |d: usize| match self.kernel() {
+            Some(kernel) => kernel.length(d),
+            None => 1.0 / (2.0 * self.bandwidth() * self.relevance()[d]).sqrt(),
         };
-        (0..self.input_names.len()).map(|d| self.input_scale.scale[d] / factor(d)).collect()
+        (0..self.input_names.len()).map(|d| self.input_scale.scale[d] * length(d)).collect()
     }
 
     /// The kernel view for given rows of inputs, usually the training rows. Costs N³. A kernel machine is this view: its

@@ -127,7 +127,7 @@ fn save(cohort: &Cohort, model: Model, arguments: &Arguments) -> Result<()> {
         ..Options::default()
     };
     let page = Report::new(&model, Some(&cohort.train), &options)?;
-    report::deliver(&page.html()?, &file("report.html"), arguments.force)?;
+    output::deliver(&page.html()?, &file("report.html"), arguments.force)?;
 
     let word = |name: &str| output::shell_word(&file(name).display().to_string());
     output::tell(&format!(

@@ -37,7 +37,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let settings = arguments.settings.settings()?;
     let path = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.table.data));
-    let to_stdout = path.as_os_str() == "-";
+    let to_stdout = output::is_stream(&path);
     if !to_stdout {
         let table = file_of(&arguments.table.data)?;
         output::expect_apart(&path, [table.as_path()].into_iter().chain(arguments.settings.file()))?;
@@ -56,12 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let model = fitted?.with_encoder(encoder)?;
     let seconds = start.elapsed().as_secs_f64();
 
-    let text = model.to_json()?;
-    if to_stdout {
-        output::print(&text)?;
-    } else {
-        output::save(&path, arguments.force, |file| Ok(file.write_all(text.as_bytes())?))?;
-    }
+    output::deliver(&model.to_json()?, &path, arguments.force)?;
     if !arguments.quiet {
         let mut text = summary(&model, &data, seconds)?;
         if !to_stdout {
@@ -74,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// `cohort.csv` gives `cohort.model.json` beside it; standard input gives `rffblr.model.json`.
 fn default_output(data: &Path) -> PathBuf {
-    if data.as_os_str() == "-" { "rffblr.model.json".into() } else { data.with_extension("model.json") }
+    if output::is_stream(data) { "rffblr.model.json".into() } else { data.with_extension("model.json") }
 }
 
 fn sweeps_bar(settings: &Settings) -> ProgressBar {

@@ -67,8 +67,11 @@ fn stop_reason(model: &Model) -> &'static str {
 fn facts(model: &Model) -> Value {
     let noise = model.noise_std();
     let (scale, length) = (model.relevance(), model.kernel_lengths());
-    let constant = model.constants();
-    let target = |(c, name): (usize, &String)| json!({ "name": name, "noise_std": noise[c], "constant": constant.as_ref().map(|constants| constants[c]) });
+    let constants = model.constants();
+    let target = |(c, name): (usize, &String)| {
+        let constant = constants.as_ref().map(|constants| constants[c]);
+        json!({ "name": name, "noise_std": noise[c], "constant": constant })
+    };
     let input = |(d, name): (usize, &String)| {
         let (scale, length) = (scale[d], length[d]);
         json!({ "name": name, "scale": scale, "kernel_length": length })

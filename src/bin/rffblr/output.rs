@@ -82,6 +82,16 @@ pub fn expect_writable(path: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
+/// Whether a path stands for standard input or output.
+pub fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Writes a text to a file or, for -, to standard output.
+pub fn deliver(text: &str, path: &Path, force: bool) -> Result<()> {
+    if is_stream(path) { print(text) } else { save(path, force, |file| Ok(file.write_all(text.as_bytes())?)) }
+}
+
 /// An error if the file to write is one of those that are read: no force should make a command destroy its own input.
 pub fn expect_apart<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>) -> Result<()> {
     // Links are followed on both sides. What is not there, or no file, is nobody's input.

@@ -62,7 +62,7 @@ fn format_of(path: &Path) -> Result<Format> {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let path = &arguments.output;
-    let file = if path.as_os_str() == "-" { None } else { Some((path, format_of(path)?)) };
+    let file = if output::is_stream(path) { None } else { Some((path, format_of(path)?)) };
     if let Some((path, _)) = file {
         output::expect_apart(path, [arguments.model.as_path(), &arguments.data])?;
         output::expect_writable(path, arguments.force)?;

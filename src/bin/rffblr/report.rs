@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         bail!("page and card cannot both be {}", page.display());
     }
     let table = arguments.data.as_deref().map(file_of).transpose()?;
-    let files: Vec<&PathBuf> = [&page].into_iter().chain(card).filter(|path| !is_stdout(path)).collect();
+    let files: Vec<&PathBuf> = [&page].into_iter().chain(card).filter(|path| !output::is_stream(path)).collect();
     for path in &files {
         output::expect_apart(path, [&arguments.model].into_iter().chain(&table).map(PathBuf::as_path))?;
         output::expect_writable(path, arguments.force)?;
@@ -61,27 +61,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let training = table.map(|table| Training::read(&model, table, arguments.delimiter)).transpose()?;
     let origin = origin(&arguments.model, training.as_ref().map(|training| training.path.as_path()))?;
     let report = compute(&model, training.as_ref(), origin, arguments)?;
-    deliver(&report.html()?, &page, arguments.force)?;
+    output::deliver(&report.html()?, &page, arguments.force)?;
     if let Some(card) = card {
-        deliver(report.card(), card, arguments.force)?;
+        output::deliver(report.card(), card, arguments.force)?;
     }
     if !arguments.quiet {
         files.iter().for_each(|path| output::tell(&format!("Wrote {}", path.display())));
     }
     Ok(())
-}
-
-fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// Writes a text to a file or, for -, to standard output.
-pub fn deliver(text: &str, path: &Path, force: bool) -> Result<()> {
-    if is_stdout(path) {
-        output::print(text)
-    } else {
-        output::save(path, force, |file| Ok(file.write_all(text.as_bytes())?))
-    }
 }
 
 fn compute(
@@ -118,7 +105,7 @@ pub fn origin(model: &Path, table: Option<&Path>) -> Result<Vec<(String, String)
 
 /// `soil.model.json` gives `soil.report.html` beside it.
 fn default_output(model: &Path) -> PathBuf {
-    let plain = if model.as_os_str() == "-" { PathBuf::from("rffblr") } else { model.with_extension("") };
+    let plain = if output::is_stream(model) { PathBuf::from("rffblr") } else { model.with_extension("") };
     let plain =
         if plain.extension().is_some_and(|ending| ending == "model") { plain.with_extension("") } else { plain };
     plain.with_added_extension("report.html")
@@ -134,7 +121,7 @@ struct Training {
 
 impl Training {
     fn read(model: &Model, path: PathBuf, delimiter: Option<u8>) -> Result<Training> {
-        if is_stdout(&path) {
+        if output::is_stream(&path) {
             bail!("the training table is read twice, for its numbers and for its hash: name a file");
         }
         let plain;
