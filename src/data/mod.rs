@@ -8,6 +8,7 @@ mod encode_error;
 mod folds;
 mod nested;
 mod roles;
+mod rounding;
 mod standardise;
 
 pub use cohort::{Cohort, cohort};
@@ -18,4 +19,5 @@ pub use encode_error::EncodeError;
 pub use folds::Folds;
 pub use nested::NestedFolds;
 pub use roles::{RoleChoice, Roles, split_names};
+pub(crate) use rounding::rounding_variance;
 pub use standardise::Standardiser;

@@ -68,11 +68,11 @@ pub enum Kind {
     },
     /// Whether a number is there: one column, 1 where it is missing.
     Presence,
-    /// One column for each level; with `gaps` one more that marks missing cells.
+    /// One column for each level and one more for what is none of them, such as missing cells.
     Text {
         /// The levels.
         levels: Vec<String>,
-        /// Whether missing cells have a column.
+        /// Whether training had missing cells.
         gaps: bool,
     },
 }
@@ -180,7 +180,7 @@ fn inputs_of(model: &Model) -> Vec<Input> {
         kind: match &raw.encoding {
             Encoding::Numeric { median, indicator } => Kind::Number { median: indicator.then_some(*median) },
             Encoding::Presence => Kind::Presence,
-            Encoding::Categorical { levels, indicator } => Kind::Text { levels: levels.clone(), gaps: *indicator },
+            Encoding::Categorical { levels, gaps } => Kind::Text { levels: levels.clone(), gaps: *gaps },
         },
     };
     encoder.raw_inputs().iter().enumerate().map(input).collect()

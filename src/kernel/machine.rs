@@ -14,6 +14,8 @@ use std::sync::Arc;
 const STEP: f64 = 0.5;
 /// … at most so many of them away …
 const REACH: i32 = 6;
+/// … or so many where rounding asks for more noise …
+const FARTHEST: i32 = 40;
 /// … and is expected within this distance of it: its prior standard deviation.
 const WIDTH: f64 = 2.0;
 
@@ -83,7 +85,7 @@ impl KernelMachine {
         let tasks = problem.tasks();
         let (mut noise, mut amplitude, mut observed) = (vec![0.0; tasks], vec![0.0; tasks], vec![None; tasks]);
         for group in &problem.groups {
-            for (&task, best) in group.tasks.iter().zip(best_noise(&gram, group, shared_noise, threads)?) {
+            for (&task, best) in group.tasks.iter().zip(best_noise(&gram, problem, group, shared_noise, threads)?) {
                 (noise[task], amplitude[task]) = best;
                 observed[task].clone_from(&group.rows);
             }
@@ -297,8 +299,16 @@ impl Share {
 }
 
 /// Noise and amplitude of each task of a group. With the kernel multiplied by a, the evidence is highest at
-/// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one.
-fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> Result<Vec<(f64, f64)>> {
+/// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one. It is no less than what
+/// rounding alone makes it: aσ² rises with σ², so that too little noise means a higher step.
+fn best_noise(
+    gram: &Mat<f64>,
+    problem: &Problem,
+    group: &Group,
+    shared: f64,
+    threads: Threads,
+) -> Result<Vec<(f64, f64)>> {
+    let shared = shared + group.rounding(problem);
     let (mass, count) = (dot(&group.root, &group.root), group.root.len() as f64);
     let level = |offset: i32| (shared.ln() + STEP * f64::from(offset)).exp();
     let score = |offset: i32| -> Result<Vec<(f64, f64)>> {
@@ -312,7 +322,8 @@ fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> 
         let each = |c: usize| {
             // A constant target has nothing to explain; its amplitude must still be a number.
             let amplitude = (dot(half.col_as_slice(c), half.col_as_slice(c)) / mass).max(1e-12);
-            (-cost - 0.5 * mass * amplitude.ln(), amplitude)
+            let enough = amplitude * noise >= problem.rounding[group.tasks[c]];
+            (if enough { -cost - 0.5 * mass * amplitude.ln() } else { f64::NEG_INFINITY }, amplitude)
         };
         Ok((0..half.ncols()).map(each).collect())
     };
@@ -322,11 +333,19 @@ fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> 
     }
     let best = |tried: &BTreeMap<i32, Vec<(f64, f64)>>, c: usize| {
         let scored = tried.iter().map(|(offset, all)| (*offset, all[c].0, all[c].1));
-        scored.fold((0, f64::NEG_INFINITY, 1.0), |best, next| if next.1 > best.1 { next } else { best })
+        // Of equals the last: where no step has noise enough, the largest.
+        scored.fold((0, f64::NEG_INFINITY, 1.0), |best, next| if next.1 >= best.1 { next } else { best })
     };
     for direction in [-1, 1] {
         let mut end: i32 = direction;
-        while end.abs() < REACH && (0..group.tasks.len()).any(|c| best(&tried, c).0 == end) {
+        // A task whose best is the last one tried goes on, for longer if that has too little noise.
+        let goes_on = |tried: &BTreeMap<i32, Vec<(f64, f64)>>, end: i32| {
+            (0..group.tasks.len()).map(|c| best(tried, c)).any(|(offset, value, _)| {
+                let reach = if value == f64::NEG_INFINITY { direction * FARTHEST } else { REACH };
+                offset == end && end.abs() < reach
+            })
+        };
+        while goes_on(&tried, end) {
             end += direction;
             tried.insert(end, score(end)?);
         }

@@ -8,7 +8,7 @@ mod waves;
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
+use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count, rounding_variance};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelMachine, Learned, LeftOut, learn};
 use crate::linalg::{Mat, MatRef, Threads};
@@ -92,7 +92,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     if let Relevance::Fixed(values) = &settings.relevance {
         expect_count("setting `relevance`", "entries", values.len(), data.inputs().ncols())?;
     }
-    let input_scale = Standardiser::new(data.inputs(), data.weights());
+    let input_scale = Standardiser::of_inputs(data);
     let target_scale = match settings.targets {
         TargetScale::Standardised => Standardiser::new(data.targets(), data.weights()),
         TargetScale::Raw => Standardiser::identity(data.targets().ncols()),
@@ -100,7 +100,8 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let targets = target_scale.apply(data.targets(), data.target_names())?;
     check_magnitude(&targets, data)?;
-    let problem = Problem::new(inputs, targets, data.weights());
+    let rounding = rounding_of(data.targets(), &target_scale);
+    let problem = Problem::new(inputs, targets, data.weights()).knowing(data.one_hot(), rounding);
 
     let found = match settings.form {
         Form::Cosines => waves::fit(&problem, settings, data.total_weight(), observer)?,
@@ -195,6 +196,14 @@ fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -
     };
     let machine = KernelMachine::new(problem, kernel, noise, threads)?;
     Ok(Machine { machine, shared_noise: noise, trace, stop })
+}
+
+/// Variance that rounding adds to the noise of each task, on the scale of the fit.
+fn rounding_of(targets: MatRef<'_, f64>, scale: &Standardiser) -> Vec<f64> {
+    let column = |c: usize| targets.col(c).iter().copied().collect::<Vec<f64>>();
+    let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
+    // A target of two equally frequent values has a third; more would say that nothing can be learned.
+    (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()
 }
 
 /// Raw targets are squared and summed as they are: refuse what would overflow.
@@ -301,7 +310,9 @@ impl Model {
                 match &waves.origin {
                     None => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
                     Some(origin) => {
-                        let problem = Problem::new(inputs, targets.clone(), data.weights());
+                        let rounding = rounding_of(data.targets(), &self.target_scale);
+                        let problem = Problem::new(inputs, targets.clone(), data.weights())
+                            .knowing(data.one_hot(), rounding);
                         let machine = KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?;
                         waves.leave_one_out_of(&machine, &targets, threads)
                     }

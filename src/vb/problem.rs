@@ -5,6 +5,7 @@ use crate::linalg::{Mat, dot, select_rows};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Tasks observed in exactly the same rows: one factorisation serves them all (equation 15).
@@ -29,6 +30,10 @@ pub(crate) struct Problem {
     pub(crate) groups: Vec<Group>,
     /// Sum of the weights of each task's observed rows.
     pub(crate) mass: Vec<f64>,
+    /// Which input each column of `inputs` belongs to, counted from 0: the levels of a text are one.
+    pub(crate) origin: Vec<usize>,
+    /// Variance that rounding adds to the noise of each task.
+    pub(crate) rounding: Vec<f64>,
 }
 
 impl Problem {
@@ -60,7 +65,25 @@ impl Problem {
                 }
             })
             .collect();
-        Problem { inputs: Arc::new(inputs), root, targets: folded, groups, mass }
+        let (origin, rounding) = ((0..inputs.ncols()).collect(), vec![0.0; folded.ncols()]);
+        Problem { inputs: Arc::new(inputs), root, targets: folded, groups, mass, origin, rounding }
+    }
+
+    /// The same where ranges of columns are the levels of one text each, and targets are known to be rounded.
+    pub(crate) fn knowing(mut self, one_hot: &[Range<usize>], rounding: Vec<f64>) -> Self {
+        let mut next = 0;
+        for column in 0..self.origin.len() {
+            let continues = one_hot.iter().any(|block| block.contains(&column) && block.start != column);
+            next += usize::from(column > 0 && !continues);
+            self.origin[column] = next;
+        }
+        self.rounding = rounding;
+        self
+    }
+
+    /// Number of inputs, the levels of a text counted as one.
+    pub(crate) fn input_count(&self) -> usize {
+        self.origin.last().map_or(0, |last| last + 1)
     }
 
     /// Mean over the observed cells of the squared distance from their task's mean: one for standardised targets. For
@@ -103,7 +126,8 @@ impl Problem {
                 }
             }
         }
-        Some(Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights)))
+        let part = Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights));
+        Some(Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part })
     }
 
     /// Number of tasks C.
@@ -113,6 +137,11 @@ impl Problem {
 }
 
 impl Group {
+    /// Mean over its tasks of what rounding adds to their noise.
+    pub(crate) fn rounding(&self, problem: &Problem) -> f64 {
+        self.tasks.iter().map(|&task| problem.rounding[task]).sum::<f64>() / self.tasks.len() as f64
+    }
+
     /// Where a row of the data stands among the group's rows.
     pub(crate) fn position(&self, row: usize) -> Option<usize> {
         match &self.rows {

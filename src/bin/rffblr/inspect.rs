@@ -188,8 +188,8 @@ fn inputs_table(model: &Model) -> comfy_table::Table {
                 "number, never missing".into()
             }
             Some((Encoding::Numeric { .. }, true)) => "number".into(),
-            Some((Encoding::Categorical { indicator: true, .. }, _)) if model.input_names()[d].ends_with('?') => {
-                "1 where missing".into()
+            Some((Encoding::Categorical { .. }, _)) if origin.is_some_and(|raw| raw.marks(&model.input_names()[d])) => {
+                "1 where missing or a new level".into()
             }
             Some((Encoding::Categorical { .. }, _)) => "1 for this level".into(),
             Some((Encoding::Numeric { .. } | Encoding::Presence, _)) => "1 where missing".into(),

@@ -13,9 +13,10 @@ function encodeRow(file, raw) {
       out.push(missing ? encoding.numeric.median : value);
       if (encoding.numeric.indicator) out.push(missing ? 1 : 0);
     } else {
-      // A level that training did not have is no level at all.
-      for (const level of encoding.categorical.levels) out.push(level === value ? 1 : 0);
-      if (encoding.categorical.indicator) out.push(missing ? 1 : 0);
+      // A level that training did not have is unknown, as a missing one is.
+      const { levels } = encoding.categorical;
+      for (const level of levels) out.push(level === value ? 1 : 0);
+      out.push(levels.includes(value) ? 0 : 1);
     }
   }
   return out;
@@ -40,7 +41,7 @@ function decodeRow(file, encoded) {
       const levels = encoding.categorical.levels;
       const found = levels.findIndex((_, i) => encoded[next + i] === 1);
       raw[name] = found < 0 ? null : levels[found];
-      next += levels.length + (encoding.categorical.indicator ? 1 : 0);
+      next += levels.length + 1;
     }
   }
   return raw;
