@@ -276,7 +276,7 @@ impl Model {
             inputs: columns(&self.input_names, &self.input_scale),
             targets: columns(&self.target_names, &self.target_scale),
             waves: match &self.function {
-                Function::Waves(waves) => Some(waves.into()),
+                Function::Waves(waves) => Some(waves.as_ref().into()),
                 Function::Kernel(_) => None,
             },
             machine: match &self.function {

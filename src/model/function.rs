@@ -8,7 +8,7 @@ use rand::Rng;
 /// What the function is made of.
 #[derive(Clone, Debug)]
 pub(crate) enum Function {
-    Waves(Waves),
+    Waves(Box<Waves>),
     Kernel(Machines),
 }
 

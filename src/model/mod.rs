@@ -130,7 +130,7 @@ fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: 
     let Groups { groups, trace, stop } = learn_groups(problem, settings, observer)?;
     // Never more than rows, however much these weigh.
     let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
-    let function = Function::Waves(Waves::distilled(problem, groups, count, settings.seed)?);
+    let function = Function::Waves(Box::new(Waves::distilled(problem, groups, count, settings.seed)?));
     Ok(Found { function, trace, stop })
 }
 

@@ -15,7 +15,7 @@ impl Model {
         let function = match self.settings.form {
             Form::Sinusoids { per_row } => {
                 let count = (per_row * data.total_weight()) as usize;
-                Function::Waves(Waves::distilled(&problem, groups, count, self.settings.seed).unwrap())
+                Function::Waves(Box::new(Waves::distilled(&problem, groups, count, self.settings.seed).unwrap()))
             }
             _ => Function::Kernel(Machines::new(&problem, &groups, Threads::current()).unwrap()),
         };

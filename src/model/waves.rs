@@ -53,7 +53,7 @@ impl Waves {
             drawn,
             origin: Vec::new(),
         };
-        Ok(Found { function: Function::Waves(waves), trace: found.trace, stop: found.stop })
+        Ok(Found { function: Function::Waves(Box::new(waves)), trace: found.trace, stop: found.stop })
     }
 
     /// Sinusoids that reproduce the kernel machines of some groups of tasks. Their weights are those that do; the noise of

@@ -48,7 +48,7 @@ impl TryFrom<Stored> for Model {
         let (inputs, tasks) = (input_names.len(), target_names.len());
         let rows = stored.training.rows;
         let function = match (stored.waves, stored.machine) {
-            (Some(waves), None) => Function::Waves(waves.read(inputs, tasks)?),
+            (Some(waves), None) => Function::Waves(Box::new(waves.read(inputs, tasks)?)),
             (None, Some(machine)) => Function::Kernel(machine.read(rows, inputs, tasks)?),
             _ => return Err("it needs either `features`, `scales`, `noise` and `posterior`, or `machine`".into()),
         };
