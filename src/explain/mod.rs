@@ -125,11 +125,13 @@ impl<'a> Explainer<'a> {
         self.rows.as_ref()
     }
 
-    /// How fast the learned kernel changes along each input (the largest r of its columns; one is typical). A scale, not
-    /// a relevance: an input can vary fast and matter little, or enter by its direct link alone.
-    pub fn learned_scales(&self) -> Vec<f64> {
+    /// How fast the learned kernel of each task changes along each input (the largest r of its columns; one is typical):
+    /// inputs × tasks. A scale, not a relevance: an input can vary fast and matter little, or enter by its direct link
+    /// alone.
+    pub fn learned_scales(&self) -> Mat<f64> {
         let scales = self.model.relevance();
-        self.inputs.iter().map(|input| input.columns.iter().map(|&d| scales[d]).fold(0.0, f64::max)).collect()
+        let largest = |input: &Input, c: usize| input.columns.iter().map(|&d| scales[(d, c)]).fold(0.0, f64::max);
+        Mat::from_fn(self.inputs.len(), scales.ncols(), |i, c| largest(&self.inputs[i], c))
     }
 
     /// At most `most` background rows, evenly spaced among those that have weight, with their shares.

@@ -5,8 +5,6 @@ use super::learn::factorised;
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
 use crate::vb::{Group, Problem};
-use rand::Rng;
-use rand_distr::{Distribution, StandardNormal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -235,20 +233,10 @@ impl KernelMachine {
         (slope, deviation)
     }
 
-    /// Joint draws of the function at standardised rows: N′×C each. Costs N′³.
-    pub(crate) fn sample(
-        &self,
-        new: MatRef<'_, f64>,
-        draws: usize,
-        rng: &mut impl Rng,
-        threads: Threads,
-    ) -> Vec<Mat<f64>> {
-        let (rows, tasks) = (new.nrows(), self.noise.len());
+    /// Makes of standard normal numbers, N′×C for each draw, joint draws of the function at standardised rows. Costs N′³.
+    pub(crate) fn sample(&self, new: MatRef<'_, f64>, draws: &mut [Mat<f64>], threads: Threads) {
         let cross = self.kernel.cross(&self.inputs, new, threads);
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
-        // Drawn in the order of draws and tasks, whatever share they are in.
-        let mut out: Vec<Mat<f64>> =
-            (0..draws).map(|_| Mat::from_fn(rows, tasks, |_, _| StandardNormal.sample(rng))).collect();
         let mut prior = self.kernel.gram(&new.to_owned(), threads);
         fill_upper(prior.as_mut());
         for share in &self.shares {
@@ -259,17 +247,16 @@ impl KernelMachine {
             // Negative eigenvalues are rounding, and `Spectral` takes them for zero.
             let Some(Spectral { values, mut vectors }) = Spectral::new(covariance) else { continue };
             crate::linalg::scale_columns(&mut vectors, |j| values[j].sqrt());
-            for draw in &mut out {
+            for draw in &mut *draws {
                 for &task in &share.tasks {
                     let shaken = multiply(vectors.as_ref(), draw.as_ref().subcols(task, 1), threads);
                     let size = self.amplitude[task].sqrt();
-                    for i in 0..rows {
+                    for i in 0..new.nrows() {
                         draw[(i, task)] = mean[(i, task)] + size * shaken[(i, 0)];
                     }
                 }
             }
         }
-        out
     }
 }
 
@@ -383,6 +370,7 @@ mod tests {
     use super::super::tests::example;
     use super::*;
     use rand::SeedableRng;
+    use rand_distr::{Distribution, StandardNormal};
 
     fn data(weights: Option<&[f64]>) -> (Mat<f64>, Mat<f64>, KernelMachine) {
         let x = Mat::from_fn(16, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
@@ -491,7 +479,9 @@ mod tests {
         let (mean, variance) = machine.predict(new.as_ref(), true, Threads::ONE);
         let variance = variance.unwrap();
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(5);
-        let draws = machine.sample(new.as_ref(), 4000, &mut rng, Threads::ONE);
+        let mut draws: Vec<Mat<f64>> =
+            (0..4000).map(|_| Mat::from_fn(3, 3, |_, _| StandardNormal.sample(&mut rng))).collect();
+        machine.sample(new.as_ref(), &mut draws, Threads::ONE);
         for c in 0..3 {
             for i in 0..3 {
                 let values: Vec<f64> = draws.iter().map(|d| d[(i, c)]).collect();

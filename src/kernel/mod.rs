@@ -8,11 +8,13 @@
 mod ascent;
 mod learn;
 mod machine;
+mod machines;
 mod pairs;
 
 pub(crate) use ascent::climb;
 pub(crate) use learn::{Learned, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, left_open};
+pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use pairs::exponentials;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use pairs::{Level, level};
