@@ -1,7 +1,7 @@
 //! Each column to mean zero and standard deviation one, and back.
 
-use crate::error::{Error, Result};
 use crate::data::Dataset;
+use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
 

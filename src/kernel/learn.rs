@@ -34,22 +34,38 @@ pub(crate) struct Learned {
     pub(crate) kernel: Kernel,
     /// σ², one for all tasks.
     pub(crate) noise: f64,
+    /// How far it lies from the centre of its prior: half the squared distance in units of the widths.
+    pub(crate) surprise: f64,
     /// Whether the climb reached the top.
     pub(crate) converged: bool,
     /// Whether the watcher stopped it.
     pub(crate) asked: bool,
 }
 
+/// What is expected of a kernel before the data.
+#[derive(Clone, Copy)]
+pub(crate) enum Prior<'a> {
+    /// Values that are typical of standardised data.
+    Typical,
+    /// The kernel of all tasks, for one that may depart from it: by a factor of e in each parameter.
+    Around(&'a Learned),
+}
+
 /// Learns from standardised data, starting where an earlier climb ended if there was one. `watch` sees every step:
 /// kernel, noise, and the bound with its prior.
 pub(crate) fn learn(
     problem: &Problem,
+    prior: Prior<'_>,
     earlier: Option<&Learned>,
     steps: usize,
     threads: Threads,
     mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
 ) -> Result<Learned> {
     let mut evidence = Evidence::new(problem, threads);
+    if let Prior::Around(centre) = prior {
+        evidence.typical = pack(centre, &problem.origin);
+        evidence.width.fill(1.0);
+    }
     let start = earlier.map_or_else(|| evidence.start(), |earlier| pack(earlier, &problem.origin));
     let typical_noise = evidence.typical[NOISE].exp();
     let show = |at: &[f64], value: f64| {
@@ -59,7 +75,10 @@ pub(crate) fn learn(
     let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
     let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
     let (kernel, noise) = unpack(&at, &problem.origin);
-    Ok(Learned { kernel, noise, converged: end == End::Top, asked: end == End::Asked })
+    let distance =
+        at.iter().zip(&evidence.typical).zip(&evidence.width).map(|((at, typical), width)| (at - typical) / width);
+    let surprise = 0.5 * distance.map(|z| z * z).sum::<f64>();
+    Ok(Learned { kernel, noise, surprise, converged: end == End::Top, asked: end == End::Asked })
 }
 
 /// `origin` says which input each column belongs to.
@@ -343,16 +362,16 @@ mod tests {
     fn a_climb_goes_on_where_another_ended() {
         let problem = problem(true, true);
         let on = |_: &Kernel, _: f64, _: f64| ControlFlow::Continue(());
-        let whole = learn(&problem, None, 40, Threads::ONE, on).unwrap();
+        let whole = learn(&problem, Prior::Typical, None, 40, Threads::ONE, on).unwrap();
         let again = unpack(&pack(&whole, &problem.origin), &problem.origin);
         assert!((again.1 / whole.noise - 1.0).abs() < 1e-12);
         assert!(again.0.relevance[1] == again.0.relevance[2] && again.0.relevance[0] != again.0.relevance[1]);
         assert!((again.0.laplace.scale / whole.kernel.laplace.scale - 1.0).abs() < 1e-12);
         assert!((again.0.laplace_l1.variance / whole.kernel.laplace_l1.variance - 1.0).abs() < 1e-12);
-        let half = learn(&problem, None, 4, Threads::ONE, on).unwrap();
+        let half = learn(&problem, Prior::Typical, None, 4, Threads::ONE, on).unwrap();
         let mut evidence = Evidence::new(&problem, Threads::ONE);
         let mut value = |l: &Learned| evidence.at(&pack(l, &problem.origin)).unwrap().0;
-        let rest = learn(&problem, Some(&half), 40, Threads::ONE, on).unwrap();
+        let rest = learn(&problem, Prior::Typical, Some(&half), 40, Threads::ONE, on).unwrap();
         assert!(value(&rest) > value(&half));
     }
 
@@ -361,7 +380,8 @@ mod tests {
         let x = Mat::from_fn(60, 4, |n, d| ((n * (3 + 2 * d)) as f64 * 0.77 + d as f64).sin() * 1.4);
         let y = Mat::from_fn(60, 1, |n, _| (2.5 * x[(n, 1)]).sin().signum());
         let problem = Problem::new(x, y, None);
-        let found = learn(&problem, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
+        let found =
+            learn(&problem, Prior::Typical, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
         let r = &found.kernel.relevance;
         assert!([0, 2, 3].iter().all(|&d| r[1] > 3.0 * r[d]), "{r:?}");
     }

@@ -79,12 +79,23 @@ pub(crate) struct KernelMachine {
 impl KernelMachine {
     /// Fits every task at the learned kernel; its noise and amplitude come from its own evidence.
     pub(crate) fn new(problem: &Problem, kernel: Kernel, shared_noise: f64, threads: Threads) -> Result<Self> {
+        Ok(KernelMachine::fitted(problem, kernel, shared_noise, threads)?.0)
+    }
+
+    /// The same with the log evidence of each task, constants aside.
+    pub(crate) fn fitted(
+        problem: &Problem,
+        kernel: Kernel,
+        shared_noise: f64,
+        threads: Threads,
+    ) -> Result<(Self, Vec<f64>)> {
         let gram = kernel.gram(&problem.inputs, threads);
         let tasks = problem.tasks();
         let (mut noise, mut amplitude, mut observed) = (vec![0.0; tasks], vec![0.0; tasks], vec![None; tasks]);
+        let mut evidence = vec![0.0; tasks];
         for group in &problem.groups {
             for (&task, best) in group.tasks.iter().zip(best_noise(&gram, problem, group, shared_noise, threads)?) {
-                (noise[task], amplitude[task]) = best;
+                (noise[task], amplitude[task], evidence[task]) = (best.noise, best.amplitude, best.evidence);
                 observed[task].clone_from(&group.rows);
             }
         }
@@ -107,7 +118,7 @@ impl KernelMachine {
                 }
             }
         }
-        Ok(machine)
+        Ok((machine, evidence))
     }
 
     /// The machine a file describes: everything but the factors, which are computed again.
@@ -285,16 +296,17 @@ impl Share {
     }
 }
 
+/// What a task does best with: its noise in units of its amplitude, and the evidence there, constants aside.
+struct Level {
+    noise: f64,
+    amplitude: f64,
+    evidence: f64,
+}
+
 /// Noise and amplitude of each task of a group. With the kernel multiplied by a, the evidence is highest at
 /// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one. It is no less than what
 /// rounding alone makes it: aσ² rises with σ², so that too little noise means a higher step.
-fn best_noise(
-    gram: &Mat<f64>,
-    problem: &Problem,
-    group: &Group,
-    shared: f64,
-    threads: Threads,
-) -> Result<Vec<(f64, f64)>> {
+fn best_noise(gram: &Mat<f64>, problem: &Problem, group: &Group, shared: f64, threads: Threads) -> Result<Vec<Level>> {
     let shared = shared + group.rounding(problem);
     let (mass, count) = (dot(&group.root, &group.root), group.root.len() as f64);
     let level = |offset: i32| (shared.ln() + STEP * f64::from(offset)).exp();
@@ -339,7 +351,7 @@ fn best_noise(
     }
     Ok((0..group.tasks.len())
         .map(|c| best(&tried, c))
-        .map(|(offset, _, amplitude)| (level(offset), amplitude))
+        .map(|(offset, evidence, amplitude)| Level { noise: level(offset), amplitude, evidence })
         .collect())
 }
 

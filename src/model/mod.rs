@@ -13,7 +13,7 @@ pub use views::{KernelView, Link, Sinusoid};
 
 use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count, rounding_variance};
 use crate::error::{Error, Result};
-use crate::kernel::{Learned, LeftOut, Machines, Shared, learn};
+use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
 use crate::linalg::{Mat, MatRef, Threads};
 use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
@@ -148,7 +148,7 @@ struct Groups {
     stop: Stop,
 }
 
-/// Learns the kernel, one for all tasks, from a part of the rows if they are many.
+/// Learns the kernel of all tasks, from a part of the rows if they are many, and those of tasks that depart from it.
 fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Groups> {
     let rows = problem.inputs.nrows();
     if rows > KERNEL_ROWS {
@@ -167,7 +167,7 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
         // Where it starts counts too, and so does what was spent on few rows.
         let steps = settings.max_iterations.saturating_sub(trace.len() + 1);
         trace.clear();
-        learn(problem, earlier, steps, threads, |kernel, noise, bound| {
+        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, bound| {
             trace.push(Iteration {
                 restart: 0,
                 number: trace.len() + 1,
@@ -180,16 +180,23 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
         })
     };
     let earlier = few.map(|few| climb(&few, None)).transpose()?;
-    let Learned { kernel, noise, converged, asked } = match earlier {
+    let learned = match earlier {
         Some(earlier) if earlier.asked => earlier,
         earlier => climb(learned_from, earlier.as_ref())?,
     };
-    let stop = match (asked, converged) {
+    let mut stop = match (learned.asked, learned.converged) {
         (true, _) => Stop::Requested,
         (false, true) => Stop::Converged,
         (false, false) => Stop::MaxIterations,
     };
-    let groups = vec![Shared { tasks: (0..problem.tasks()).collect(), kernel, noise }];
+    let steps = (settings.seed, settings.max_iterations);
+    let groups = kernel::groups(learned_from, learned, steps, threads, |_, _, _| {
+        let go_on = trace.last().map_or(ControlFlow::Continue(()), observer);
+        if go_on.is_break() {
+            stop = Stop::Requested;
+        }
+        go_on
+    })?;
     Ok(Groups { groups, trace, stop })
 }
 
@@ -300,8 +307,8 @@ impl Model {
                     [] => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
                     origin => {
                         let rounding = rounding_of(data.targets(), &self.target_scale);
-                        let problem = Problem::new(inputs, targets.clone(), data.weights())
-                            .knowing(data.one_hot(), rounding);
+                        let problem =
+                            Problem::new(inputs, targets.clone(), data.weights()).knowing(data.one_hot(), rounding);
                         waves.leave_one_out_of(&Machines::new(&problem, origin, threads)?, &targets, threads)
                     }
                 }
