@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// A task's ln σ² is the shared one plus a multiple of this …
 const STEP: f64 = 0.5;
 /// … at most so many of them away …
-const REACH: i32 = 6;
+const REACH: i32 = 24;
 /// … or so many where rounding asks for more noise …
 const FARTHEST: i32 = 40;
 /// … and is expected within this distance of it: its prior standard deviation.
-const WIDTH: f64 = 2.0;
+const WIDTH: f64 = 1.0;
 
 /// Rows whose kernel with all training rows is held at once.
 const BLOCK: usize = 1024;
