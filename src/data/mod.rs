@@ -8,7 +8,9 @@ mod encode_error;
 mod folds;
 mod nested;
 mod roles;
+mod split;
 mod standardise;
+mod together;
 
 pub use cohort::{Cohort, cohort};
 pub use dataset::{Dataset, Lent};
@@ -18,4 +20,5 @@ pub use encode_error::EncodeError;
 pub use folds::Folds;
 pub use nested::NestedFolds;
 pub use roles::{RoleChoice, Roles, split_names};
+pub use split::Split;
 pub use standardise::Standardiser;

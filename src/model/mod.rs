@@ -1,5 +1,6 @@
 //! A fitted model: predicts with uncertainty, explains itself in two views, and is kept in one file.
 
+mod checked;
 mod file;
 mod posterior;
 mod views;
@@ -12,6 +13,7 @@ use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelMachine, Learned, LeftOut, learn};
 use crate::linalg::{Mat, MatRef, Threads};
+use crate::metrics::Check;
 use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use rand::SeedableRng;
@@ -37,6 +39,7 @@ pub struct Model {
     rows: usize,
     fingerprint: String,
     encoder: Option<Encoder>,
+    check: Option<Check>,
     writer: String,
 }
 
@@ -119,6 +122,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         rows: data.rows(),
         fingerprint: data.fingerprint(),
         encoder: None,
+        check: None,
         writer: file::WRITER.into(),
     })
 }

@@ -54,6 +54,9 @@ impl TryFrom<Stored> for Model {
         if let Some(encoder) = &stored.encoder {
             encoder.check(&input_names, &target_names)?;
         }
+        if stored.check.as_ref().is_some_and(|check| !check.fits(tasks)) {
+            return Err(format!("`check` does not have scores of {tasks} targets"));
+        }
         Ok(Model {
             settings: stored.settings,
             input_names,
@@ -66,6 +69,7 @@ impl TryFrom<Stored> for Model {
             rows,
             fingerprint: stored.training.sha256,
             encoder: stored.encoder,
+            check: stored.check,
             writer: stored.writer,
         })
     }
