@@ -98,7 +98,9 @@ pub fn rrmse(
 ) -> Result<TaskScore, MetricsError> {
     let tasks = observed_tasks(truth, prediction)?;
     match reference {
-        ReferenceMean::Test => Ok(mean_over_tasks(&tasks, Observed::any, |_, task| task.error_ratio(mean(&task.truth)))),
+        ReferenceMean::Test => {
+            Ok(mean_over_tasks(&tasks, Observed::any, |_, task| task.error_ratio(mean(&task.truth))))
+        }
         ReferenceMean::Train(means) => {
             if means.len() != tasks.len() {
                 return Err(MetricsError::ShapeMismatch {

@@ -277,13 +277,7 @@ impl Encoder {
                 ignored_columns.push(name.clone());
             }
         }
-        ReadOptions {
-            text_columns,
-            numeric_columns,
-            ignored_columns,
-            allow_absent: true,
-            ..ReadOptions::default()
-        }
+        ReadOptions { text_columns, numeric_columns, ignored_columns, allow_absent: true, ..ReadOptions::default() }
     }
 
     /// How to read the training table again: as for prediction, and targets and weights must be numbers. What says which

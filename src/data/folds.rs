@@ -114,7 +114,11 @@ impl Folds {
                 if let Some(before) = tested_by[row].replace(fold) {
                     return wrong(
                         place,
-                        format!("row {row} is listed twice, in fold {} and in fold {}; list it once", before + 1, fold + 1),
+                        format!(
+                            "row {row} is listed twice, in fold {} and in fold {}; list it once",
+                            before + 1,
+                            fold + 1
+                        ),
                     );
                 }
             }

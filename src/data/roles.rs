@@ -58,7 +58,8 @@ impl RoleChoice {
     /// ignored as well.
     pub fn with_order(mut self, group: Option<&str>, time: Option<&str>) -> Result<RoleChoice, EncodeError> {
         (self.group, self.time) = (group.map(String::from), time.map(String::from));
-        let mut taken: Vec<(&String, &'static str)> = self.named_targets().iter().map(|name| (name, "a target")).collect();
+        let mut taken: Vec<(&String, &'static str)> =
+            self.named_targets().iter().map(|name| (name, "a target")).collect();
         taken.extend(self.weight.iter().map(|name| (name, "the weight")));
         for (name, second) in [(&self.group, "the group"), (&self.time, "the time")] {
             let Some(name) = name else { continue };

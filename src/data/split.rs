@@ -2,6 +2,7 @@
 
 use super::encode::{Encoder, MissingInputs};
 use super::encode_error::EncodeError;
+use super::roles::numbers;
 use super::{Dataset, Folds, Roles};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, select_rows};
@@ -51,7 +52,14 @@ impl Split {
         let (encoder, _) = Encoder::learn(table, &rows, roles, missing)?;
         let (train, _) = encoder.dataset(table, &rows)?;
         let test = folds.test().get(fold).map(Vec::as_slice).unwrap_or_default();
-        let (test_inputs, test_targets) = encoder.test_rows(table, test)?;
+        let (test_inputs, mut test_targets) = encoder.test_rows(table, test)?;
+        if let Some(name) = &roles.weight {
+            // As in a dataset: a row of weight zero does not count.
+            let weights = numbers(table, "the weight", name)?;
+            for (i, _) in test.iter().enumerate().filter(|(_, row)| weights[**row] == 0.0) {
+                (0..test_targets.ncols()).for_each(|c| test_targets[(i, c)] = f64::NAN);
+            }
+        }
         Ok((Split { train, test_inputs, test_targets }, rows))
     }
 }

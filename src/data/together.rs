@@ -12,11 +12,17 @@ impl Roles {
     /// Splits some rows of a table, given rising: whole groups held out if there is a column of groups, the future tested
     /// if there is one of times, otherwise at random. The other rows of the table are neither trained on nor tested. A
     /// missing group or time is an error: a row that may belong to any group cannot be kept apart from it.
-    pub fn folds(&self, table: &Table, rows: &[usize], count: usize, seed: u64) -> Result<(Folds, SplitBy), EncodeError> {
+    pub fn folds(
+        &self,
+        table: &Table,
+        rows: &[usize],
+        count: usize,
+        seed: u64,
+    ) -> Result<(Folds, SplitBy), EncodeError> {
         let (folds, split) = match (&self.group, &self.time) {
             (Some(column), _) => {
                 let folds = Folds::by_group(&groups(table, column, rows)?, count, seed)?;
-                (folds, SplitBy::Group { column: column.clone(), seed })
+                (folds, SplitBy::Group { column: Some(column.clone()), seed })
             }
             (None, Some(column)) => {
                 (Folds::by_time(&times(table, column, rows)?, count)?, SplitBy::Time { column: column.clone() })
@@ -46,7 +52,10 @@ impl Roles {
     /// What a user may not expect of the columns that say which rows belong together.
     pub fn order_notes(&self, table: &Table) -> Vec<String> {
         let shown = |name: &String| crate::table::excerpt(name);
-        let group = self.group.iter().map(|name| format!("column {} says which rows belong together and is no input", shown(name)));
+        let group = self
+            .group
+            .iter()
+            .map(|name| format!("column {} says which rows belong together and is no input", shown(name)));
         let time = self.time.iter().map(|name| match self.inputs(table).any(|column| column.name == *name) {
             true => format!("column {} orders the rows in time and is an input too", shown(name)),
             false => format!("column {} orders the rows in time and is no input", shown(name)),
@@ -115,8 +124,11 @@ fn seconds(text: &str) -> Option<f64> {
     }
     // Counted in years that begin in March, so that a leap day is the last of its year.
     let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * years + years.div_euclid(4) - years.div_euclid(100) + years.div_euclid(400) + (153 * months + 2) / 5
-        + day - 1
+    let days = 365 * years + years.div_euclid(4) - years.div_euclid(100)
+        + years.div_euclid(400)
+        + (153 * months + 2) / 5
+        + day
+        - 1
         - 719_468;
     Some(days as f64 * SECONDS_A_DAY + time.map_or(Some(0.0), time_of_day)?)
 }
@@ -183,10 +195,30 @@ mod tests {
             assert_eq!(seconds(text), Some(expected), "{text}");
         }
         for text in [
-            "", "2024", "2024-05", "31.05.2024", "5/31/2024", "2024-13-01", "2023-02-29", "1900-02-29", "2024-04-31",
-            "2024-5-31", "24-05-31", "2024-05-31T", "2024-05-31T24:00", "2024-05-31T14", "2024-05-31T14:60",
-            "2024-05-31T14:30:61", "2024-05-31T14:30:-1", "2024-05-31T14:30:5e1", "2024-05-31T14:30+", "2024-05-31T14:30+2",
-            "2024-05-31T14:30 CET", "Montag", "2024-05-31é", "é",
+            "",
+            "2024",
+            "2024-05",
+            "31.05.2024",
+            "5/31/2024",
+            "2024-13-01",
+            "2023-02-29",
+            "1900-02-29",
+            "2024-04-31",
+            "2024-5-31",
+            "24-05-31",
+            "2024-05-31T",
+            "2024-05-31T24:00",
+            "2024-05-31T14",
+            "2024-05-31T14:60",
+            "2024-05-31T14:30:61",
+            "2024-05-31T14:30:-1",
+            "2024-05-31T14:30:5e1",
+            "2024-05-31T14:30+",
+            "2024-05-31T14:30+2",
+            "2024-05-31T14:30 CET",
+            "Montag",
+            "2024-05-31é",
+            "é",
         ] {
             assert_eq!(seconds(text), None, "{text}");
         }
@@ -195,7 +227,10 @@ mod tests {
     fn text(name: &str, cells: &[&str]) -> Column {
         let levels: Vec<String> = cells.iter().filter(|cell| !cell.is_empty()).map(|cell| cell.to_string()).collect();
         let code = |cell: &&str| levels.iter().position(|level| level == cell).map_or(u32::MAX, |at| at as u32);
-        Column { name: name.into(), values: Values::Text { codes: cells.iter().map(code).collect(), levels: levels.clone() } }
+        Column {
+            name: name.into(),
+            values: Values::Text { codes: cells.iter().map(code).collect(), levels: levels.clone() },
+        }
     }
 
     fn number(name: &str, cells: &[f64]) -> Column {
@@ -225,7 +260,7 @@ mod tests {
         let mut tests = folds.test().to_vec();
         tests.sort();
         assert_eq!(tests, [vec![0, 2], vec![1, 5], vec![4]]);
-        assert_eq!(split, SplitBy::Group { column: "animal".into(), seed: 7 });
+        assert_eq!(split, SplitBy::Group { column: Some("animal".into()), seed: 7 });
         assert_eq!(by_animal.most_folds(&table, &[0, 1, 2, 4, 5]).unwrap(), 3);
         // Text would put February's 2024-02-10 right, and 2024-01-10 of two rows stays together.
         let by_day = roles(None, Some("day"));

@@ -55,7 +55,8 @@ impl OutOfFold {
         let varies: Vec<bool> = (0..tasks).map(|c| all.varies(c)).collect();
         let mut without = Vec::with_capacity(folds.len());
         for k in 0..folds.len() {
-            let others: Vec<&HeldOut> = folds.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, fold)| fold).collect();
+            let others: Vec<&HeldOut> =
+                folds.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, fold)| fold).collect();
             let others = stacked(&others)?;
             without.push(if others.truth.nrows() == 0 {
                 vec![f64::NAN; tasks]
@@ -131,8 +132,8 @@ pub enum SplitBy {
     },
     /// Whole groups are held out: rows with the same value of a column.
     Group {
-        /// The column.
-        column: String,
+        /// The column, if it has a name.
+        column: Option<String>,
         /// Seed that dealt them out.
         seed: u64,
     },
@@ -149,7 +150,8 @@ impl std::fmt::Display for SplitBy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             SplitBy::Random { .. } => write!(f, "random folds"),
-            SplitBy::Group { column, .. } => write!(f, "whole groups of {column} held out"),
+            SplitBy::Group { column: Some(column), .. } => write!(f, "whole groups of {column} held out"),
+            SplitBy::Group { column: None, .. } => write!(f, "whole groups held out"),
             SplitBy::Time { column } => write!(f, "trained on the past, tested on the future by {column}"),
             SplitBy::Custom => write!(f, "folds of one's own"),
         }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::linalg::Mat;
 
+mod held_out;
 mod properties;
 
 const NAN: f64 = f64::NAN;

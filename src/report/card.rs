@@ -251,12 +251,14 @@ impl Facts<'_> {
     }
 
     fn validation(&self) -> String {
-        let checked = self.report.check.as_ref().map(|check| {
-            format!("everything learned again without the rows it is tested on ({})", plain(&check.how))
-        });
-        let left_out = self.report.quality.as_ref().map(|_| {
-            "each row left out in turn at the scales learned with it, a diagnostic that flatters".to_owned()
-        });
+        let checked =
+            self.report.check.as_ref().map(|check| {
+                format!("everything learned again without the rows it is tested on ({})", plain(&check.how))
+            });
+        let left_out =
+            self.report.quality.as_ref().map(|_| {
+                "each row left out in turn at the scales learned with it, a diagnostic that flatters".to_owned()
+            });
         match checked.into_iter().chain(left_out).collect::<Vec<_>>() {
             none if none.is_empty() => blank("how the model was validated; rffblr report MODEL DATA does it"),
             both => both.join("; and "),
@@ -267,7 +269,8 @@ impl Facts<'_> {
         let checked = self.report.check.as_ref().map(|check| (format!("Held-out rows: {}", check.how), &check.marks));
         let left_out = "Each row left out in turn at fixed scales (a diagnostic that flatters)".to_owned();
         let left_out = self.report.quality.as_ref().map(|quality| (left_out, &quality.marks));
-        let tables: Vec<String> = checked.into_iter().chain(left_out).map(|(title, marks)| self.marks(&title, marks)).collect();
+        let tables: Vec<String> =
+            checked.into_iter().chain(left_out).map(|(title, marks)| self.marks(&title, marks)).collect();
         match tables.is_empty() {
             true => blank("scores; rffblr report MODEL DATA fills them in"),
             false => tables.join("\n"),

@@ -109,7 +109,7 @@ fn the_refits_have_the_verdict_even_without_data() {
     let data = small();
     let settings = Settings::DEFAULT;
     let folds = Folds::random(60, 4, 3).unwrap();
-    let by = SplitBy::Group { column: "a_b".into(), seed: 3 };
+    let by = SplitBy::Group { column: Some("a_b".into()), seed: 3 };
     let found = check(&settings, &folds, by, |fold| Split::new(&data, &folds, fold), &|_| ControlFlow::Continue(()));
     let (check, _) = found.unwrap().unwrap();
     let model = fit(&data, &settings).unwrap().with_check(check.clone()).unwrap();
@@ -119,7 +119,8 @@ fn the_refits_have_the_verdict_even_without_data() {
         assert!(!report.verdict.warnings.iter().any(|line| line.contains("not checked")));
         // The card has both scores under their names, those of the refits first.
         let card = report.card();
-        let [refits, score] = ["Held-out rows: 4 refits, whole groups of a\\_b held out", "| y1 | 53 | "].map(|text| card.find(text));
+        let [refits, score] =
+            ["Held-out rows: 4 refits, whole groups of a\\_b held out", "| y1 | 53 | "].map(|text| card.find(text));
         assert!(refits.unwrap() < score.unwrap(), "{card}");
         let shown = format!("| y1 | 53 | {:.3} ± {:.3} |", check.model.scores.per_task.r2[0], check.model.r2_se[0]);
         assert!(card.contains(&shown), "{shown}");

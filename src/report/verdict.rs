@@ -37,9 +37,10 @@ impl Verdict {
             (Some(checked), _) => judged(model, &checked.marks, checked.headline.clone()),
             (None, Some(quality)) => judged(model, &quality.marks, unchecked(model, &quality.marks)),
             (None, None) => Verdict {
-                headline: "Not judged: the model was not checked by refits on held-out rows, and what else there is to \
+                headline:
+                    "Not judged: the model was not checked by refits on held-out rows, and what else there is to \
                            say on how well it does needs its training data."
-                    .into(),
+                        .into(),
                 good_for: Vec::new(),
                 not_for: Vec::new(),
                 warnings: Vec::new(),

@@ -4,7 +4,7 @@ use crate::fit::significant;
 use crate::output;
 use crate::training::Training;
 use crate::watch::duration;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use rffblr::Settings;
 use rffblr::data::Folds;
@@ -91,7 +91,9 @@ impl Plan {
             let too_long = is_timed && refits.done < count && expected(refits) > PATIENCE;
             if too_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let found = check(settings, &folds, by, |fold| Ok(training.split(&folds, fold)?.0), &observer);
+        let named = |fold: usize| format!("refit {} of {count}", fold + 1);
+        let split = |fold: usize| Ok(training.split(&folds, fold).with_context(|| named(fold))?.0);
+        let found = check(settings, &folds, by, split, &observer);
         bar.finish_and_clear();
         match found {
             Ok(Some((check, _))) => Ok(Ok(check)),

@@ -85,7 +85,9 @@ pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldRe
         };
         let mut rows = vec![scored("task R²", &|method| (method.scores.task_r2, method.task_r2_se))];
         let each = targets.iter().enumerate();
-        rows.extend(each.map(|(task, name)| scored(name, &|method| (method.scores.per_task.r2[task], method.r2_se[task]))));
+        rows.extend(
+            each.map(|(task, name)| scored(name, &|method| (method.scores.per_task.r2[task], method.r2_se[task]))),
+        );
         text += &format!("{}\n\n", output::table(header(String::from("R² of all held-out rows")), rows));
         let all = QUANTITIES.iter().filter_map(|(key, label, value)| Some((key, label.as_ref()?, value)));
         let rows = all.map(|(key, label, &value)| row(label, &|folds| summary(folds, key, value))).collect();
