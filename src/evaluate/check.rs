@@ -44,7 +44,7 @@ pub fn check<E: From<Error> + Send>(
         }
     };
     let workers = rayon::current_num_threads().min(total);
-    let refits = in_parallel(workers, total, |fold| {
+    let refits = in_parallel(workers, total, |fold| -> std::result::Result<Option<[HeldOut; 3]>, E> {
         if tell().is_break() {
             return Ok(None);
         }

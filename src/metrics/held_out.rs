@@ -103,21 +103,21 @@ fn stacked(folds: &[&HeldOut]) -> Result<HeldOut, MetricsError> {
         }
     }
     let rows = folds.iter().map(|fold| fold.truth.nrows()).sum();
-    let stack = |table: &dyn Fn(&HeldOut) -> Mat<f64>| {
+    let stack = |table: fn(&HeldOut) -> Option<&Mat<f64>>| {
         let mut out = Mat::zeros(rows, tasks);
         let mut next = 0;
         for fold in folds {
-            let part = table(fold);
-            out.as_mut().subrows_mut(next, part.nrows()).copy_from(&part);
+            let part = table(fold)?;
+            out.as_mut().subrows_mut(next, part.nrows()).copy_from(part);
             next += part.nrows();
         }
-        out
+        Some(out)
     };
-    let has_std = folds.iter().all(|fold| fold.std.is_some());
+    let none = || Mat::zeros(0, tasks);
     Ok(HeldOut {
-        truth: stack(&|fold| fold.truth.clone()),
-        mean: stack(&|fold| fold.mean.clone()),
-        std: has_std.then(|| stack(&|fold| fold.std.clone().unwrap_or_default())),
+        truth: stack(|fold| Some(&fold.truth)).unwrap_or_else(none),
+        mean: stack(|fold| Some(&fold.mean)).unwrap_or_else(none),
+        std: stack(|fold| fold.std.as_ref()),
     })
 }
 

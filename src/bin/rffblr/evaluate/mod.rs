@@ -124,7 +124,7 @@ fn cross_validate(
     let workers = rayon::current_num_threads().min(jobs);
     let series = methods.iter().map(|method| (method.name().to_owned(), folds.count()));
     let watch = Watch::new(series, workers, arguments.quiet);
-    let results = in_parallel(workers, jobs, |job| {
+    let results = in_parallel(workers, jobs, |job| -> Result<FoldResult> {
         let (fold, number) = (job / methods.len(), job % methods.len());
         let method = methods[number];
         let selecting = Mutex::new(0.0);

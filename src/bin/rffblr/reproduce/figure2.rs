@@ -162,7 +162,7 @@ fn run_all(
     let watched = series.iter().enumerate().map(|(number, series)| (name(series), fits(number)));
     let watch = Watch::new(watched, workers, run.quiet);
     let failures = Mutex::new(Vec::new());
-    in_parallel(workers, jobs.len(), |number| {
+    in_parallel(workers, jobs.len(), |number| -> Result<()> {
         let job = &jobs[number];
         if let Err(problem) = run_job(series[job.series], job, run, store, bandwidths, &watch) {
             let text = format!("{}, fold {}: {}", name(&series[job.series]), job.fold + 1, output::explained(&problem));

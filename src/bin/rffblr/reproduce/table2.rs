@@ -110,7 +110,7 @@ fn run_jobs(
     let watched = series.iter().enumerate().map(|(number, series)| (name(series), left(number)));
     let watch = Watch::new(watched, workers, run.quiet);
     let failures = Mutex::new(Vec::new());
-    in_parallel(workers, jobs.len(), |number| {
+    in_parallel(workers, jobs.len(), |number| -> Result<()> {
         let job = &jobs[number];
         let this = &series[job.series];
         match run_job(this, job, run.grid, journal, &watch) {
