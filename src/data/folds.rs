@@ -79,7 +79,8 @@ impl Folds {
         let mut chosen: Vec<usize> = Vec::with_capacity(count + 1);
         let mut next = 0;
         for fold in 0..count {
-            let ideal = times.len() * (fold + 1) / (count + 1);
+            // Rounded to the nearest.
+            let ideal = (2 * times.len() * (fold + 1) + count + 1) / (2 * (count + 1));
             // Enough places must be left for the folds to come.
             let free = next..most - (count - 1 - fold);
             let Some(at) = free.min_by_key(|&at| cuts[at].abs_diff(ideal)) else { break };
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn the_future_is_tested_and_ties_stay_together() {
-        // In order of time: 0 2 2 | 3 5 5 5 | 7 8 8, cut where times change, nearest to positions 3 and 6 of ten.
+        // In order of time: 0 2 2 | 3 5 5 5 | 7 8 8, cut where times change, nearest to positions 3 and 7 of ten.
         let times = [5.0, 2.0, 8.0, 0.0, 5.0, 3.0, 7.0, 2.0, 5.0, 8.0];
         let folds = Folds::by_time(&times, 2).unwrap();
         assert_eq!(folds.test(), [vec![0, 4, 5, 8], vec![2, 6, 9]]);

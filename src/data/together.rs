@@ -262,14 +262,14 @@ mod tests {
         assert_eq!(tests, [vec![0, 2], vec![1, 5], vec![4]]);
         assert_eq!(split, SplitBy::Group { column: Some("animal".into()), seed: 7 });
         assert_eq!(by_animal.most_folds(&table, &[0, 1, 2, 4, 5]).unwrap(), 3);
-        // Text would put February's 2024-02-10 right, and 2024-01-10 of two rows stays together.
+        // Two rows of 2024-01-10 stay together.
         let by_day = roles(None, Some("day"));
         let (folds, _) = by_day.folds(&table, &[0, 1, 2, 3, 5], 2, 0).unwrap();
         assert_eq!((folds.train(0), folds.test()), (vec![1, 3], &[vec![2, 5], vec![0]][..]));
         assert_eq!(by_day.most_folds(&table, &[0, 1, 2, 3, 5]).unwrap(), 3);
         let by_week = roles(None, Some("week"));
         let (folds, split) = by_week.folds(&table, &[0, 1, 2, 4, 5], 1, 0).unwrap();
-        assert_eq!((folds.train(0), folds.test()), (vec![1, 5], &[vec![0, 2, 4]][..]));
+        assert_eq!((folds.train(0), folds.test()), (vec![1, 2, 5], &[vec![0, 4]][..]));
         assert_eq!(split.to_string(), "trained on the past, tested on the future by week");
     }
 
@@ -291,7 +291,7 @@ mod tests {
             (roles(Some("animal"), None), "data row 4, column 'animal': the group is missing"),
             (roles(None, Some("week")), "data row 4, column 'week': the time is missing"),
             (roles(None, Some("day")), "data row 5, column 'day': 'soon' is no time"),
-            (roles(Some("animals"), None), "no column 'animals' to use as the group (did you mean 'animal'?)"),
+            (roles(Some("animals"), None), "no column 'animals' to use as the group; did you mean 'animal'?"),
         ] {
             let error = roles.folds(&table, &all, 2, 0).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
