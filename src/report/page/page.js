@@ -48,13 +48,14 @@ function counted(count, what) {
 
 /** The scores of the refits come with the verdict, those of rows left out at fixed scales with the diagnostics. */
 function fillTargets(task) {
+  const score = (value) => (value === null ? "–" : value.toFixed(3));
   const fill = (place, title, marks, header, more) => {
     const rows = marks.tasks.map((t, c) => [
       facts.targets[c],
       t.observed,
-      t.r2 === null ? "–" : short(t.r2) + (t.r2_se === null ? "" : ` ± ${short(t.r2_se)}`),
-      short(marks.methods[1].r2[c]),
-      short(marks.methods[2].r2[c]),
+      score(t.r2) + (t.r2_se === null ? "" : ` ± ${score(t.r2_se)}`),
+      score(marks.methods[1].r2[c]),
+      score(marks.methods[2].r2[c]),
       short(t.rmse),
       short(t.mae),
       `${Math.round(100 * t.coverage)} %`,
