@@ -105,6 +105,7 @@ fn inconsistent_files_are_refused() {
     type Change = Box<dyn Fn(&mut Value)>;
     let changes: Vec<(&str, Change)> = vec![
         ("newer", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION + 1))),
+        ("older", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION - 1))),
         ("format_version", Box::new(|v| v["format_version"] = json!(0))),
         ("format_version", Box::new(|v| v["format_version"] = json!("1"))),
         ("format", Box::new(|v| v["format"] = json!("something"))),
@@ -178,15 +179,29 @@ fn inconsistent_kernel_machines_are_refused() {
     let changes: Vec<(&str, Change)> = vec![
         ("machine.rows", Box::new(|v| v["machine"]["rows"]["rows"] = json!(11))),
         ("13", Box::new(|v| v["training"]["rows"] = json!(13))),
-        ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["linear"] = json!(-1.0))),
-        ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["rbf"]["scale"] = json!(0.0))),
-        ("machine.kernel.relevance", Box::new(|v| v["machine"]["kernel"]["relevance"] = json!([1.0]))),
-        ("machine.noise", Box::new(|v| v["machine"]["noise"][0] = json!(0.0))),
-        ("machine.amplitude", Box::new(|v| v["machine"]["amplitude"] = json!([1.0]))),
-        ("machine.observed", Box::new(|v| v["machine"]["observed"][0] = json!([0, 99]))),
-        ("machine.observed", Box::new(|v| v["machine"]["observed"] = json!([null]))),
-        ("machine.coefficients", Box::new(|v| v["machine"]["coefficients"]["columns"] = json!(3))),
+        ("machine.groups.kernel", Box::new(|v| v["machine"]["groups"][0]["kernel"]["linear"] = json!(-1.0))),
+        ("machine.groups.kernel", Box::new(|v| v["machine"]["groups"][0]["kernel"]["rbf"]["scale"] = json!(0.0))),
+        (
+            "machine.groups.kernel.relevance",
+            Box::new(|v| v["machine"]["groups"][0]["kernel"]["relevance"] = json!([1.0])),
+        ),
+        ("machine.groups.noise", Box::new(|v| v["machine"]["groups"][0]["noise"][0] = json!(0.0))),
+        ("machine.groups.amplitude", Box::new(|v| v["machine"]["groups"][0]["amplitude"] = json!([1.0]))),
+        ("machine.groups.observed", Box::new(|v| v["machine"]["groups"][0]["observed"][0] = json!([0, 99]))),
+        ("machine.groups.observed", Box::new(|v| v["machine"]["groups"][0]["observed"] = json!([null]))),
+        ("machine.groups.coefficients", Box::new(|v| v["machine"]["groups"][0]["coefficients"]["columns"] = json!(3))),
         ("machine.root_weights", Box::new(|v| v["machine"]["root_weights"][2] = json!(-1.0))),
+        ("machine.groups", Box::new(|v| v["machine"]["groups"] = json!([]))),
+        ("machine.groups", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([0, 2]))),
+        ("machine.groups", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([0]))),
+        ("rising", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([1, 0]))),
+        (
+            "exactly once",
+            Box::new(|v| {
+                let twice = v["machine"]["groups"][0].clone();
+                v["machine"]["groups"].as_array_mut().unwrap().push(twice);
+            }),
+        ),
         ("either", Box::new(|v| v["machine"] = Value::Null)),
     ];
     assert!(resigned(&text, |_| {}).is_ok());
@@ -235,20 +250,4 @@ fn files_that_are_no_models_give_clear_errors() {
     std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
     assert!(Model::load(&path).is_err());
     assert!(model().save(&folder.path().join("no/such/folder.json")).is_err());
-}
-
-/// Files of every version stay readable: this one was written by 0.1.0, with an encoder, a missing pattern per task and
-/// per-task noise.
-#[test]
-fn kept_files_of_every_version_load_and_verify() {
-    for (name, terms) in [("model-v1", None), ("model-v2-kernel", Some(24)), ("model-v2-sinusoids", Some(6))] {
-        let path = format!("{}/tests/library/data/{name}.json", env!("CARGO_MANIFEST_DIR"));
-        let check = Model::verify(path.as_ref()).unwrap();
-        assert!(check.holds() && check.cells == 10, "{name}: {check:?}");
-        let model = Model::load(path.as_ref()).unwrap();
-        assert_eq!(model.input_names(), ["size", "colour=red", "colour=green", "colour=blue", "weight", "weight?"]);
-        assert_eq!(model.target_names(), ["price", "score"]);
-        assert!(model.encoder().is_some());
-        assert!(terms.is_none_or(|terms| model.active_features() == terms), "{name}: {}", model.active_features());
-    }
 }

@@ -16,9 +16,9 @@ pub(super) fn note_on(name: &str, column: &Column, encoding: &Encoding, rows: &[
             Some(format!("column {name}: {cells} set to the median {} and marked", number_text(*median)))
         }
         Encoding::Presence => Some(format!("column {name}: the same wherever present; only its {cells} count")),
-        Encoding::Categorical { levels, indicator } => {
+        Encoding::Categorical { levels, gaps } => {
             let mut note = format!("column {name}: {}", plural(levels.len(), "level"));
-            if *indicator {
+            if *gaps {
                 note += &format!(", {cells} as one more");
             }
             if levels.iter().all(|level| looks_like_date(level)) {
@@ -82,7 +82,7 @@ pub(super) fn unseen_note(name: &str, unseen: &BTreeMap<String, (usize, usize)>)
     };
     let levels: Vec<String> = unseen.iter().map(one).collect();
     Some(format!(
-        "column {}: {} that training did not have, encoded as no level: {}",
+        "column {}: {} that training did not have, taken as an unknown level: {}",
         excerpt(name),
         plural(levels.len(), "level"),
         shortened(&levels)

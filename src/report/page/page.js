@@ -132,7 +132,8 @@ function frame(figure) {
   };
   // The frame keeps its height while its content is exchanged: the page must not jump.
   drawn.push((task) => drawing.replaceChildren(picture(task)));
-  if (!figure.once) onPaper.push({ drawing, picture });
+  const once = typeof figure.once === "function" ? figure.once(facts) : figure.once;
+  if (!once) onPaper.push({ drawing, picture });
 }
 
 /** Paper has no selector of targets: what it would choose is printed for all of them, the chosen one first. */
