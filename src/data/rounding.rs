@@ -68,9 +68,14 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 
 fn heaped(values: &[f64], step: f64, range: f64) -> f64 {
     let coarser = COARSER.iter().filter(|ratio| *ratio * step <= 0.25 * range).map(|ratio| {
-        let share = values.iter().filter(|v| on(ratio * step)(v)).count() as f64 / values.len() as f64;
-        let heaped = (share - 1.0 / ratio) / (1.0 - 1.0 / ratio);
-        if heaped < HEAPED { 0.0 } else { heaped * uniform(ratio * step) + (1.0 - heaped) * uniform(step) }
+        let (on_it, mut off): (Vec<f64>, Vec<f64>) = values.iter().partition(|v| on(ratio * step)(v));
+        let heaped = (on_it.len() as f64 / values.len() as f64 - 1.0 / ratio) / (1.0 - 1.0 / ratio);
+        // Those who did not round that far must have used the finer step: sixths written as decimals are no heaps.
+        let places = (range / step * (1.0 - 1.0 / ratio)).min(off.len() as f64);
+        off.sort_unstable_by(f64::total_cmp);
+        off.dedup();
+        let finer = 2.0 * off.len() as f64 >= places;
+        if heaped < HEAPED || !finer { 0.0 } else { heaped * uniform(ratio * step) + (1.0 - heaped) * uniform(step) }
     });
     coarser.fold(uniform(step), f64::max)
 }
@@ -131,6 +136,12 @@ mod tests {
         let recorded: Vec<f64> = exact.iter().enumerate().map(|(i, v)| (v / step(i)).round() * step(i)).collect();
         let error = exact.iter().zip(&recorded).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 5000.0;
         assert!((rounding_variance(&recorded) / error - 1.0).abs() < 0.1, "{} {error}", rounding_variance(&recorded));
+    }
+
+    #[test]
+    fn sixths_written_as_decimals_are_no_heaps() {
+        let values: Vec<f64> = (0..300).map(|i| (f64::from(i * 7 % 31) / 6.0 * 1000.0).round() / 1000.0).collect();
+        close(rounding_variance(&values), 1e-6 / 12.0);
     }
 
     #[test]
