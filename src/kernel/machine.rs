@@ -299,7 +299,7 @@ impl Share {
 /// Noise and amplitude of each task of a group. With the kernel multiplied by a, the evidence is highest at
 /// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one.
 fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> Result<Vec<(f64, f64)>> {
-    let (mass, count) = (dot(&group.root, &group.root), group.root.len() as f64);
+    let (mass, count) = (group.count, group.root.len() as f64);
     let level = |offset: i32| (shared.ln() + STEP * f64::from(offset)).exp();
     let score = |offset: i32| -> Result<Vec<(f64, f64)>> {
         let noise = level(offset);

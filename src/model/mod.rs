@@ -8,7 +8,7 @@ mod waves;
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count};
+use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count, input_fingerprint};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelMachine, Learned, LeftOut, learn};
 use crate::linalg::{Mat, MatRef, Threads};
@@ -16,6 +16,7 @@ use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use waves::Origin;
 pub(crate) use waves::Waves;
@@ -36,6 +37,9 @@ pub struct Model {
     stop: Stop,
     rows: usize,
     fingerprint: String,
+    /// Of the inputs alone, for a model that does not keep them.
+    input_fingerprint: Option<String>,
+    weighting: Option<Weights<()>>,
     encoder: Option<Encoder>,
     writer: String,
 }
@@ -100,12 +104,12 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let targets = target_scale.apply(data.targets(), data.target_names())?;
     check_magnitude(&targets, data)?;
-    let problem = Problem::new(inputs, targets, data.weights());
+    let problem = Problem::of(inputs, targets, data);
 
     let found = match settings.form {
-        Form::Cosines => waves::fit(&problem, settings, data.total_weight(), observer)?,
+        Form::Cosines => waves::fit(&problem, settings, data.effective_rows(), observer)?,
         Form::Kernel => fit_kernel(&problem, settings, observer)?,
-        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row * data.total_weight(), observer)?,
+        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row * data.effective_rows(), observer)?,
     };
     Ok(Model {
         settings: settings.clone(),
@@ -118,6 +122,8 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         stop: found.stop,
         rows: data.rows(),
         fingerprint: data.fingerprint(),
+        input_fingerprint: (settings.form != Form::Kernel).then(|| data.input_fingerprint()),
+        weighting: data.given_weights().map(|weights| weights.as_ref().map(|_| ())),
         encoder: None,
         writer: file::WRITER.into(),
     })
@@ -301,7 +307,7 @@ impl Model {
                 match &waves.origin {
                     None => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
                     Some(origin) => {
-                        let problem = Problem::new(inputs, targets.clone(), data.weights());
+                        let problem = Problem::of(inputs, targets.clone(), data);
                         let machine = KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?;
                         waves.leave_one_out_of(&machine, &targets, threads)
                     }
@@ -440,6 +446,11 @@ impl Model {
         &self.fingerprint
     }
 
+    /// What the row weights of the training data meant, if there were any.
+    pub fn weighting(&self) -> Option<Weights<()>> {
+        self.weighting
+    }
+
     /// The program that wrote the file the model was loaded from, or this one.
     pub fn writer(&self) -> &str {
         &self.writer
@@ -451,6 +462,26 @@ impl Model {
         let Standardiser { mean, scale } = &self.input_scale;
         let (rows, columns) = machine.inputs.shape();
         Some(Mat::from_fn(rows, columns, |n, d| mean[d] + scale[d] * machine.inputs[(n, d)]))
+    }
+
+    /// How many of these rows the model learned from. A kernel machine knows its rows one by one; any other form knows
+    /// them all together or not at all. None are known where training rows are often alike, because a new one may be too.
+    pub fn learned_from(&self, inputs: MatRef<'_, f64>) -> Result<usize> {
+        let Function::Kernel(machine) = &self.function else {
+            let known = self.input_fingerprint.as_ref().is_some_and(|known| *known == input_fingerprint(inputs));
+            return Ok(if known { inputs.nrows() } else { 0 });
+        };
+        let rows_of = |table: &Mat<f64>| -> Vec<Vec<u64>> {
+            (0..table.nrows()).map(|n| table.row(n).iter().map(|value| (value + 0.0).to_bits()).collect()).collect()
+        };
+        let given = rows_of(&self.standardised_inputs(inputs)?);
+        let learned = rows_of(&machine.inputs);
+        if given == learned {
+            return Ok(given.len());
+        }
+        let distinct: HashSet<Vec<u64>> = learned.into_iter().collect();
+        let mostly_distinct = 10 * distinct.len() >= 9 * self.rows;
+        Ok(if mostly_distinct { given.iter().filter(|row| distinct.contains(*row)).count() } else { 0 })
     }
 
     /// What is added to each standardised task to bring it back to its own level.

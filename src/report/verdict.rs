@@ -1,7 +1,7 @@
 //! The verdict in words: what the model is good for, what it is not, and what to be wary of.
 
 use super::quality::{LEVEL, Quality};
-use crate::data::Dataset;
+use crate::data::{Dataset, Weights};
 use crate::{Model, Stop};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn new(model: &Model, data: Option<&Dataset>, quality: Option<&Quality>) -> Verdict {
+    pub(super) fn new(model: &Model, data: Option<&Dataset>, quality: Option<&Quality>, notes: &[String]) -> Verdict {
         let mut verdict = match quality {
             Some(quality) => judged(model, quality),
             None => Verdict {
@@ -51,6 +51,7 @@ impl Verdict {
             )),
             Stop::Requested => verdict.warnings.push("The fit was stopped before it converged.".into()),
         }
+        verdict.warnings.extend(notes.iter().map(|note| sentence(note)));
         let (rows, inputs) = (model.training_rows(), model.input_names().len());
         if inputs > rows {
             verdict.warnings.push(format!(
@@ -58,11 +59,25 @@ impl Verdict {
                  partly arbitrary."
             ));
         }
-        if data.is_some_and(|data| data.weights().is_some()) {
-            verdict.warnings.push("Rows have weights; the scores count every row once.".into());
+        match data.and_then(Dataset::given_weights) {
+            None => {}
+            Some(Weights::Relative(_)) => verdict.warnings.push(
+                "Rows have relative weights; the scores count every row once, and intervals are those of a row of \
+                 average weight."
+                    .into(),
+            ),
+            Some(Weights::Repeats(_)) => {
+                verdict.warnings.push("Rows stand for several; the scores count every row once.".into());
+            }
         }
         verdict
     }
+}
+
+/// A note as a sentence.
+fn sentence(note: &str) -> String {
+    let mut letters = note.chars();
+    letters.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 fn judged(model: &Model, quality: &Quality) -> Verdict {

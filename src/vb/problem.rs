@@ -1,6 +1,7 @@
 //! The data as inference sees them: standardised, multiplied by the root of the row weights, and with tasks that
 //! share their observed rows put together.
 
+use crate::data::{Dataset, Weights};
 use crate::linalg::{Mat, dot, select_rows};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -17,6 +18,8 @@ pub(crate) struct Group {
     pub(crate) targets: Mat<f64>,
     /// Root weights of those rows.
     pub(crate) root: Vec<f64>,
+    /// As how many observations they count: the sum of their weights, or if these are relative, the rows of weight.
+    pub(crate) count: f64,
 }
 
 pub(crate) struct Problem {
@@ -29,10 +32,23 @@ pub(crate) struct Problem {
     pub(crate) groups: Vec<Group>,
     /// Sum of the weights of each task's observed rows.
     pub(crate) mass: Vec<f64>,
+    /// As how many observations they count.
+    pub(crate) count: Vec<f64>,
+    /// Whether weights say how precise rows are rather than how often they are there.
+    relative: bool,
 }
 
 impl Problem {
-    /// From standardised tables; NaN targets are missing.
+    /// From the standardised inputs and targets of a dataset, with its weights and what they mean.
+    pub(crate) fn of(inputs: Mat<f64>, targets: Mat<f64>, data: &Dataset) -> Self {
+        let problem = Problem::new(inputs, targets, data.weights());
+        match data.given_weights() {
+            Some(Weights::Relative(_)) => problem.with_relative_weights(),
+            Some(Weights::Repeats(_)) | None => problem,
+        }
+    }
+
+    /// From standardised tables; NaN targets are missing, and weights are repeats.
     pub(crate) fn new(inputs: Mat<f64>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
         let rows = inputs.nrows();
         let root: Vec<f64> = weights.map_or(vec![1.0; rows], |w| w.iter().map(|w| w.sqrt()).collect());
@@ -55,12 +71,24 @@ impl Problem {
                 Group {
                     targets: Mat::from_fn(observed.len(), tasks.len(), |i, j| folded[(observed[i], tasks[j])]),
                     root: observed.iter().map(|&n| root[n]).collect(),
+                    count: mass[tasks[0]],
                     rows: (observed.len() < rows).then_some(observed),
                     tasks,
                 }
             })
             .collect();
-        Problem { inputs: Arc::new(inputs), root, targets: folded, groups, mass }
+        let count = mass.clone();
+        Problem { inputs: Arc::new(inputs), root, targets: folded, groups, mass, count, relative: false }
+    }
+
+    /// The same with weights that say how precise a row is: one observation each.
+    fn with_relative_weights(mut self) -> Self {
+        self.relative = true;
+        for group in &mut self.groups {
+            group.count = group.root.iter().filter(|u| **u > 0.0).count() as f64;
+            group.tasks.iter().for_each(|&task| self.count[task] = group.count);
+        }
+        self
     }
 
     /// Mean over the observed cells of the squared distance from their task's mean: one for standardised targets. For
@@ -103,7 +131,8 @@ impl Problem {
                 }
             }
         }
-        Some(Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights)))
+        let part = Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights));
+        Some(if self.relative { part.with_relative_weights() } else { part })
     }
 
     /// Number of tasks C.
@@ -133,6 +162,27 @@ impl Group {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Two tasks, one known in half the rows, of weights 0, 1, 2, 3, …
+    #[test]
+    fn repeats_add_up_and_relative_weights_count_rows() {
+        let y = Mat::from_fn(8, 2, |n, c| if c == 1 && n % 2 == 0 { f64::NAN } else { n as f64 });
+        let weights: Vec<f64> = (0..8).map(f64::from).collect();
+        let repeats = Problem::new(Mat::zeros(8, 1), y.clone(), Some(&weights));
+        for (found, expected) in repeats.count.iter().chain(&repeats.mass).zip([28.0, 16.0, 28.0, 16.0]) {
+            assert!((found - expected).abs() < 1e-12);
+        }
+        let data = Dataset::new(Mat::zeros(8, 1), y.clone()).unwrap();
+        let data = data.with_weights(Weights::Relative(weights)).unwrap();
+        let relative = Problem::of(Mat::zeros(8, 1), y, &data);
+        assert_eq!(relative.count, [7.0, 4.0]);
+        // The mean of 1 to 7 is 4.
+        assert!((relative.mass[0] - 7.0).abs() < 1e-12 && (relative.mass[1] - 4.0).abs() < 1e-12);
+        let part = relative.part(5, 1).unwrap();
+        assert_eq!(part.count[0], 5.0);
+        let of_groups: f64 = part.groups.iter().map(|group| group.count * group.tasks.len() as f64).sum();
+        assert_eq!(of_groups, part.count.iter().sum::<f64>());
+    }
 
     /// Only rows of weight are worth learning from, and all rows of weight are a part if others are there.
     #[test]

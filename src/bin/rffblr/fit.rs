@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 Examples:
   rffblr fit cohort.csv --targets glucose,pressure --ignore id
   rffblr fit mulan.arff --targets last:3 --preset paper -o model.json
-  rffblr fit cohort.csv --targets cost --weight visits --config settings.toml --force")]
+  rffblr fit cohort.csv --targets cost --repeats visits --config settings.toml --force")]
 pub struct Arguments {
     #[command(flatten)]
     table: TableArguments,

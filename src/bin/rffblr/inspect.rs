@@ -3,7 +3,7 @@
 use crate::fit::significant;
 use crate::output;
 use anyhow::{Result, bail};
-use rffblr::data::{Encoding, MissingInputs};
+use rffblr::data::{Encoding, MissingInputs, Weights};
 use rffblr::kernel::{Family, Kernel};
 use rffblr::{Form, Model, Settings, Sinusoid, Stop};
 use serde_json::{Value, json};
@@ -81,6 +81,7 @@ fn facts(model: &Model) -> Value {
         "training": {
             "rows": model.training_rows(),
             "sha256": model.fingerprint(),
+            "weights": model.weighting().map(|weights| weights.meaning()),
             "stop": model.stop(),
             "sweeps": model.trace().len(),
             "bound": model.bound(),
@@ -124,6 +125,13 @@ fn words(model: &Model) -> String {
         model.trace().len(),
         model.bound(),
     );
+    text += match model.weighting() {
+        None => "",
+        Some(Weights::Relative(())) => {
+            "Rows had relative weights: noise and intervals are those of a row of average weight.\n"
+        }
+        Some(Weights::Repeats(())) => "Rows had weights: each counted as so many rows.\n",
+    };
     let noise = model.noise_std();
     let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();
     text += &section("Noise", output::table(["target", "noise std"], rows));

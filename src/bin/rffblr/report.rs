@@ -1,10 +1,10 @@
 //! `rffblr report`: what a model learned and how far to trust it, as one HTML page and a model card.
 
-use crate::training::{delimiter, file_of};
+use crate::training::{advised, delimiter, file_of, tell};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use rffblr::Model;
-use rffblr::data::{Dataset, Encoder};
+use rffblr::data::{Dataset, Encoder, Note};
 use rffblr::report::{Options, Report};
 use rffblr::table;
 use sha2::{Digest, Sha256};
@@ -59,6 +59,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let model = Model::load(&arguments.model)?;
     let training = table.map(|table| Training::read(&model, table, arguments.delimiter)).transpose()?;
+    if let (Some(training), false) = (&training, arguments.quiet) {
+        training.warnings.iter().for_each(tell);
+    }
     let origin = origin(&arguments.model, training.as_ref().map(|training| training.path.as_path()))?;
     let report = compute(&model, training.as_ref(), origin, arguments)?;
     output::deliver(&report.html()?, &page, arguments.force)?;
@@ -84,6 +87,7 @@ fn compute(
         row_data: !arguments.no_row_data,
         row_numbers: training.map(|t| t.rows.iter().map(|row| row + 1).collect()).unwrap_or_default(),
         origin,
+        notes: training.map(|t| t.warnings.iter().map(advised).collect()).unwrap_or_default(),
     };
     Ok(Report::new(model, training.map(|t| &t.data), &options)?)
 }
@@ -117,6 +121,8 @@ struct Training {
     data: Dataset,
     /// Rows of the table that tell something about a target.
     rows: Vec<usize>,
+    /// What casts doubt on the scores.
+    warnings: Vec<Note>,
 }
 
 impl Training {
@@ -139,7 +145,12 @@ impl Training {
         if data.fingerprint() != model.fingerprint() {
             bail!("{}: its numbers differ; use the training table, or leave it out", differs());
         }
-        Ok(Training { path, data, rows })
+        // Columns that the model does not know may be anything.
+        let learned = Encoder::learn(&table, &rows, encoder.roles(), encoder.missing_inputs());
+        let mut warnings = learned.map(|(_, notes)| notes).unwrap_or_default();
+        warnings.extend(encoder.suspicions(&data));
+        warnings.retain(Note::is_warning);
+        Ok(Training { path, data, rows, warnings })
     }
 }
 
