@@ -460,7 +460,7 @@ fn note_gaps(column: &Column, rows: &[usize], treated: &str, notes: &mut Notes) 
     let gaps: Vec<usize> = rows.iter().copied().filter(|&row| is_missing(column, row)).collect();
     if let Some(first) = gaps.first() {
         let cells = missing_cells(gaps.len());
-        let detail = format!("{cells} (training had none), first in data row {}, {treated}", first + 1);
+        let detail = format!("{cells}, first in data row {}, {treated}", first + 1);
         notes.add(NoteKind::NewGaps, &column.name, detail);
     }
 }

@@ -113,9 +113,9 @@ impl NoteKind {
             NoteKind::Leak => {
                 format!("{detail}: too well to be true, unless that input is known before the target is")
             }
-            NoteKind::NewLevels => format!("column {name}: {detail}"),
+            NoteKind::NewGaps => format!("column {name}: {detail}; training had none"),
             NoteKind::Unknown => format!("1 column not known to the model: {name}"),
-            NoteKind::NoTarget | NoteKind::Levels | NoteKind::Repeated | NoteKind::Wide | NoteKind::NewGaps => {
+            NoteKind::NoTarget | NoteKind::Levels | NoteKind::Repeated | NoteKind::Wide | NoteKind::NewLevels => {
                 format!("column {name}: {detail}")
             }
         }
@@ -150,7 +150,7 @@ impl NoteKind {
             NoteKind::NewLevels => {
                 format!("{count} columns have levels that training did not have, encoded as no level: {}", names())
             }
-            NoteKind::NewGaps => format!("{count} columns have gaps where training had none: {}", details()),
+            NoteKind::NewGaps => format!("gaps in {count} columns, where training had none: {}", details()),
             NoteKind::Unknown => format!("{count} columns not known to the model: {}", names()),
             NoteKind::NoTarget | NoteKind::Repeated | NoteKind::Wide => details(),
         }
