@@ -164,7 +164,7 @@ impl Encoder {
             }
             if suspects::is_index(column) {
                 counting.push(column.name.clone());
-            } else {
+            } else if roles.group.is_none() && roles.time.is_none() {
                 note_suspects(column, rows, notes);
             }
             let identifier = suspects::is_identifier(column, rows);
@@ -261,6 +261,7 @@ impl Encoder {
         let mut notes = Notes::default();
         let inputs = self.encode(table, &rows, &mut notes)?;
         let roles = self.roles.targets.iter().chain(&self.roles.ignore).chain(self.roles.weight_column());
+        let roles = roles.chain(&self.roles.group).chain(&self.roles.time);
         let known: Vec<&String> = roles.chain(&self.left_out).chain(self.inputs.iter().map(|i| &i.name)).collect();
         for column in table.columns().iter().filter(|column| !known.contains(&&column.name)) {
             notes.add(NoteKind::Unknown, &column.name, "");
@@ -291,22 +292,26 @@ impl Encoder {
                 Encoding::Numeric { .. } | Encoding::Presence => numeric_columns.push(input.name.clone()),
             }
         }
-        let unused =
-            self.roles.ignore.iter().chain(self.roles.weight_column()).chain(&self.left_out).cloned().collect();
-        ReadOptions {
-            text_columns,
-            numeric_columns,
-            ignored_columns: unused,
-            allow_absent: true,
-            ..ReadOptions::default()
+        let is_input = |name: &&String| self.inputs.iter().any(|input| input.name == **name);
+        let unused = self.roles.ignore.iter().chain(self.roles.weight_column()).chain(&self.roles.group);
+        let date = self.roles.time.as_ref().filter(|name| !is_input(name));
+        let mut ignored_columns: Vec<String> = Vec::new();
+        for name in unused.chain(&self.left_out).chain(date) {
+            if !ignored_columns.contains(name) {
+                ignored_columns.push(name.clone());
+            }
         }
+        ReadOptions { text_columns, numeric_columns, ignored_columns, allow_absent: true, ..ReadOptions::default() }
     }
 
-    /// How to read the training table again: as for prediction, and targets and weights must be numbers.
+    /// How to read the training table again: as for prediction, and targets and weights must be numbers. What says which
+    /// rows belong together is read too.
     pub fn training_options(&self) -> ReadOptions {
         let mut options = self.read_options();
-        options.numeric_columns.extend(self.roles.targets.iter().chain(self.roles.weight_column()).cloned());
-        options.ignored_columns.retain(|name| Some(name) != self.roles.weight_column());
+        let Roles { targets, group, time, .. } = &self.roles;
+        let weight = self.roles.weight_column();
+        options.numeric_columns.extend(targets.iter().chain(weight).cloned());
+        options.ignored_columns.retain(|name| ![weight, group.as_ref(), time.as_ref()].contains(&Some(name)));
         options
     }
 

@@ -9,7 +9,9 @@ mod folds;
 mod nested;
 mod note;
 mod roles;
+mod split;
 mod standardise;
+mod together;
 mod weights;
 
 pub use cohort::{Cohort, cohort};
@@ -21,5 +23,6 @@ pub use folds::Folds;
 pub use nested::NestedFolds;
 pub use note::{Note, NoteKind};
 pub use roles::{RoleChoice, Roles, split_names};
+pub use split::Split;
 pub use standardise::Standardiser;
 pub use weights::Weights;

@@ -21,6 +21,8 @@ pub struct Note {
 pub enum NoteKind {
     /// Rows that say nothing about any target, left out.
     NoTarget,
+    /// Columns that say which rows belong together.
+    Order,
     /// Targets that are the same in all rows.
     ConstantTarget,
     /// Inputs that are the same in all rows, left out.
@@ -115,7 +117,12 @@ impl NoteKind {
             }
             NoteKind::NewGaps => format!("column {name}: {detail}; training had none"),
             NoteKind::Unknown => format!("1 column not known to the model: {name}"),
-            NoteKind::NoTarget | NoteKind::Levels | NoteKind::Repeated | NoteKind::Wide | NoteKind::NewLevels => {
+            NoteKind::NoTarget
+            | NoteKind::Order
+            | NoteKind::Levels
+            | NoteKind::Repeated
+            | NoteKind::Wide
+            | NoteKind::NewLevels => {
                 format!("column {name}: {detail}")
             }
         }
@@ -152,7 +159,7 @@ impl NoteKind {
             }
             NoteKind::NewGaps => format!("gaps in {count} columns, where training had none: {}", details()),
             NoteKind::Unknown => format!("{count} columns not known to the model: {}", names()),
-            NoteKind::NoTarget | NoteKind::Repeated | NoteKind::Wide => details(),
+            NoteKind::NoTarget | NoteKind::Order | NoteKind::Repeated | NoteKind::Wide => details(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A fitted model: predicts with uncertainty, explains itself in two views, and is kept in one file.
 
+mod checked;
 mod file;
 mod posterior;
 mod views;
@@ -12,6 +13,7 @@ use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelMachine, Learned, LeftOut, learn};
 use crate::linalg::{Mat, MatRef, Threads};
+use crate::metrics::Check;
 use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use rand::SeedableRng;
@@ -41,6 +43,7 @@ pub struct Model {
     input_fingerprint: Option<String>,
     weighting: Option<Weights<()>>,
     encoder: Option<Encoder>,
+    check: Option<Check>,
     writer: String,
 }
 
@@ -125,6 +128,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         input_fingerprint: (settings.form != Form::Kernel).then(|| data.input_fingerprint()),
         weighting: data.given_weights().map(|weights| weights.as_ref().map(|_| ())),
         encoder: None,
+        check: None,
         writer: file::WRITER.into(),
     })
 }

@@ -1,5 +1,6 @@
 //! `rffblr inspect` shows what a model is; `rffblr verify` proves that its file still computes what it stored.
 
+use crate::checking;
 use crate::fit::significant;
 use crate::output;
 use anyhow::{Result, bail};
@@ -86,6 +87,7 @@ fn facts(model: &Model) -> Value {
             "sweeps": model.trace().len(),
             "bound": model.bound(),
         },
+        "check": model.check(),
         "settings": model.settings(),
         "bandwidth": model.bandwidth(),
         "kernel": model.kernel(),
@@ -131,6 +133,10 @@ fn words(model: &Model) -> String {
             "Rows had relative weights: noise and intervals are those of a row of average weight.\n"
         }
         Some(Weights::Repeats(())) => "Rows had weights: each counted as so many rows.\n",
+    };
+    text += &match model.check() {
+        Some(check) => format!("\n{}", checking::table(check, targets)),
+        None => "Not checked on rows it has not seen; rffblr fit --check 5 does that.\n".into(),
     };
     let noise = model.noise_std();
     let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();

@@ -7,8 +7,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use rffblr::catalogue;
 use rffblr::data::{
-    Dataset, EncodeError, Encoder, MissingInputs, Note, NoteKind, RoleChoice, Roles, Weights, split_names,
+    Dataset, EncodeError, Encoder, Folds, MissingInputs, Note, NoteKind, RoleChoice, Roles, Split, Weights, split_names,
 };
+use rffblr::metrics::SplitBy;
 use rffblr::table::{self, Table, TableError};
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,14 @@ pub struct TableArguments {
     /// Column of counts: a row with 2 is learned from as if it were written twice
     #[arg(long, value_name = "NAME")]
     repeats: Option<String>,
+    /// Column whose equal values mark rows that belong together, such as visits of one patient: whole groups are held out
+    /// where the model is tested. It is no input
+    #[arg(long, value_name = "NAME", conflicts_with = "time")]
+    group: Option<String>,
+    /// Column that orders the rows in time, numbers or dates such as 2024-05-31: where the model is tested, it is trained
+    /// on the past and tested on the future. Dates are no input
+    #[arg(long, value_name = "NAME")]
+    time: Option<String>,
     /// Columns to read as text, one level per distinct value, although they hold numbers
     #[arg(long, value_name = "NAMES")]
     text: Vec<String>,
@@ -76,12 +85,14 @@ impl TableArguments {
         let weight = self.weight.as_deref().map(Weights::Relative);
         let weight = weight.or(self.repeats.as_deref().map(Weights::Repeats));
         let choice = well_formed(RoleChoice::parse(&targets, &self.ignore, weight));
+        let choice = well_formed(choice.with_order(self.group.as_deref(), self.time.as_deref()));
         let mut options = choice.read_options();
         options.text_columns = well_formed(split_names(&self.text));
         options.delimiter = self.delimiter;
         let table = table::read(&path, &options)?;
         let roles = choice.resolve(&table)?;
-        let (rows, notes) = roles.observed_rows(&table)?;
+        let (rows, mut notes) = roles.observed_rows(&table)?;
+        notes.extend(roles.order_notes(&table));
         Ok(Training { table, roles, rows, missing: self.missing, notes })
     }
 
@@ -143,6 +154,16 @@ impl Training {
             self.notes.iter().chain(&notes).chain(&encoder.suspicions(&data)).for_each(tell);
         }
         Ok((encoder, data))
+    }
+
+    /// Folds of the rows that tell something about a target, as the columns of groups or times ask.
+    pub fn folds(&self, count: usize, seed: u64) -> Result<(Folds, SplitBy)> {
+        Ok(self.roles.folds(&self.table, &self.rows, count, seed)?)
+    }
+
+    /// One fold, encoded by what its training rows tell alone. Also gives those rows.
+    pub fn split(&self, folds: &Folds, fold: usize) -> Result<(Split, Vec<usize>)> {
+        Ok(Split::of_table(&self.table, &self.roles, self.missing, &self.rows, folds, fold)?)
     }
 }
 

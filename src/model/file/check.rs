@@ -59,6 +59,9 @@ impl TryFrom<Stored> for Model {
             Some(word) => Some(Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""))?),
             None => column.map(|column| column.as_ref().map(|_| ())),
         };
+        if stored.check.as_ref().is_some_and(|check| !check.fits(tasks)) {
+            return Err(format!("`check` does not have scores of {tasks} targets"));
+        }
         Ok(Model {
             settings: stored.settings,
             input_names,
@@ -73,6 +76,7 @@ impl TryFrom<Stored> for Model {
             input_fingerprint: stored.training.inputs_sha256,
             weighting,
             encoder: stored.encoder,
+            check: stored.check,
             writer: stored.writer,
         })
     }
