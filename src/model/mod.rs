@@ -3,13 +3,14 @@
 mod checked;
 mod file;
 mod posterior;
+mod seen;
 mod views;
 mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count, input_fingerprint};
+use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelMachine, Learned, LeftOut, learn};
 use crate::linalg::{Mat, MatRef, Threads};
@@ -18,7 +19,6 @@ use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 use waves::Origin;
 pub(crate) use waves::Waves;
@@ -466,26 +466,6 @@ impl Model {
         let Standardiser { mean, scale } = &self.input_scale;
         let (rows, columns) = machine.inputs.shape();
         Some(Mat::from_fn(rows, columns, |n, d| mean[d] + scale[d] * machine.inputs[(n, d)]))
-    }
-
-    /// How many of these rows the model learned from. A kernel machine knows its rows one by one; any other form knows
-    /// them all together or not at all. None are known where training rows are often alike, because a new one may be too.
-    pub fn learned_from(&self, inputs: MatRef<'_, f64>) -> Result<usize> {
-        let Function::Kernel(machine) = &self.function else {
-            let known = self.input_fingerprint.as_ref().is_some_and(|known| *known == input_fingerprint(inputs));
-            return Ok(if known { inputs.nrows() } else { 0 });
-        };
-        let rows_of = |table: &Mat<f64>| -> Vec<Vec<u64>> {
-            (0..table.nrows()).map(|n| table.row(n).iter().map(|value| (value + 0.0).to_bits()).collect()).collect()
-        };
-        let given = rows_of(&self.standardised_inputs(inputs)?);
-        let learned = rows_of(&machine.inputs);
-        if given == learned {
-            return Ok(given.len());
-        }
-        let distinct: HashSet<Vec<u64>> = learned.into_iter().collect();
-        let mostly_distinct = 10 * distinct.len() >= 9 * self.rows;
-        Ok(if mostly_distinct { given.iter().filter(|row| distinct.contains(*row)).count() } else { 0 })
     }
 
     /// What is added to each standardised task to bring it back to its own level.

@@ -43,6 +43,11 @@ fn fit_evaluate_and_report_say_what_would_mislead() {
     }
     assert!(page.contains("Input 'ounces' tells target 'grams'"));
     assert!(folder.done(&["fit", "visits.csv", "--targets=grams", "-oq.json", "-q"]).err.is_empty());
+    // Who has said which rows belong together is not told again.
+    for option in ["--group=animal", "--time=date"] {
+        let ran = folder.done(&["fit", "visits.csv", "--targets=grams", option, "--check=off", "-og.json", "--force"]);
+        assert!(!ran.err.contains("looks like") && ran.err.contains("'ounces' tells"), "{}", ran.err);
+    }
     // The column that was left out may be there or not when predicting, and is no news.
     let ran = folder.done(&["predict", "m.json", "visits.csv"]);
     assert!(!ran.err.contains("visit'"), "{}", ran.err);
