@@ -167,7 +167,7 @@ fn inputs_that_tell_a_target_are_named_and_good_ones_are_not() {
     let found = notes(60, vec![number("y", (0..60).map(|n| far(n, 2))), number("z", (0..60).map(|n| far(n, 4)))]);
     assert!(of_kind(&found, NoteKind::Leak).is_empty());
     // A target with gaps is told as well.
-    let gaps = |n: usize| if n % 3 == 0 { f64::NAN } else { y(n) };
+    let gaps = |n: usize| if n.is_multiple_of(3) { f64::NAN } else { y(n) };
     let found = notes(60, vec![number("y", (0..60).map(gaps)), number("log", (0..60).map(|n| y(n).ln()))]);
     let told = found.iter().find(|note| note.kind == NoteKind::Leak).unwrap().to_string();
     assert!(told.starts_with("input 'log' tells target 'y' (correlation 1.0000): too well"), "{told}");

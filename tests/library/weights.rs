@@ -127,7 +127,7 @@ fn intervals_hold_with_equal_weights_and_with_true_precisions() {
 #[test]
 fn a_target_of_rows_of_low_weight_keeps_its_noise() {
     let (x, error) = (normal(300, 2, 5), normal(300, 2, 6));
-    let weight = |n: usize| if n % 2 == 0 { 0.2 } else { 1.8 };
+    let weight = |n: usize| if n.is_multiple_of(2) { 0.2 } else { 1.8 };
     let y = Mat::from_fn(300, 2, |n, c| {
         if c == 1 && n % 2 == 1 { f64::NAN } else { truth(&x, n, 0) + 0.3 * error[(n, c)] / f64::sqrt(weight(n)) }
     });
