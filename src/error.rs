@@ -90,6 +90,19 @@ pub enum Error {
         /// What is wrong and what would be right.
         problem: String,
     },
+    /// One of the refits of a check failed.
+    #[error("refit {number} of {total}: {problem}")]
+    Refit {
+        /// Which, counted from one.
+        number: usize,
+        /// How many there are.
+        total: usize,
+        /// Why.
+        problem: Box<Error>,
+    },
+    /// Threads could not be started.
+    #[error("cannot start threads: {0}")]
+    Threads(String),
     /// Predictions could not be scored.
     #[error(transparent)]
     Metrics(#[from] crate::metrics::MetricsError),

@@ -1,27 +1,21 @@
-//! How well a method does on rows it has not seen: one fold of a cross-validation, and the summary over folds.
+//! How well a method does on rows it has not seen: one fold of a cross-validation, the summary over folds, and the check
+//! of a model by refits.
 
-use crate::data::{Dataset, Standardiser};
+mod check;
+mod parallel;
+
+pub use crate::data::Split;
+pub use crate::metrics::LEVEL;
+pub use check::{Refits, check};
+pub use parallel::in_parallel;
+
+use crate::data::Standardiser;
 use crate::error::Result;
-use crate::linalg::Mat;
 use crate::method::Method;
-use crate::metrics::{ReferenceMean, Scores, Spread};
+use crate::metrics::{HeldOut, ReferenceMean, Scores, Spread};
 use crate::select::Plan;
 use serde::Serialize;
 use std::time::Instant;
-
-/// Probability of the interval whose coverage is scored.
-pub const LEVEL: f64 = 0.9;
-
-/// The rows of one fold.
-#[derive(Clone, Debug)]
-pub struct Split {
-    /// What to learn from.
-    pub train: Dataset,
-    /// Inputs to predict from.
-    pub test_inputs: Mat<f64>,
-    /// What should come out; NaN cells are not scored.
-    pub test_targets: Mat<f64>,
-}
 
 /// How a method did on one fold.
 #[derive(Clone, Debug)]
@@ -40,12 +34,19 @@ pub struct FoldResult {
     pub active_features: Option<usize>,
     /// All scores on the test rows; relative errors are relative to the mean of the training rows.
     pub scores: Scores,
+    /// What was observed and what was predicted.
+    pub held_out: HeldOut,
 }
 
 impl FoldResult {
     /// Whether there was anything to score: at least one test cell was observed.
     pub fn is_scored(&self) -> bool {
         self.scores.per_task.observed.iter().any(|&count| count > 0)
+    }
+
+    /// Whether the observed test cells of a task differ, so that it has an R².
+    pub fn varies(&self, task: usize) -> bool {
+        self.held_out.varies(task)
     }
 }
 
@@ -68,6 +69,7 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
         chosen: fitted.chosen(),
         active_features: fitted.active_features(),
         scores: Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, reference)?,
+        held_out: HeldOut { truth: split.test_targets.clone(), mean: forecast.mean, std: forecast.std },
     })
 }
 
@@ -96,6 +98,8 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Dataset;
+    use crate::linalg::Mat;
     use crate::method::by_name;
 
     #[test]

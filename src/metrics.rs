@@ -13,10 +13,12 @@
 //!
 //! A table whose shape does not match the truth is an error, never a panic.
 
+mod held_out;
 mod scores;
 #[cfg(test)]
 mod tests;
 
+pub use held_out::{Check, HeldOut, LEVEL, OutOfFold, SplitBy, with_error};
 pub use scores::{PerTask, Scores, Spread};
 
 use crate::linalg::MatRef;
@@ -47,7 +49,7 @@ pub enum MetricsError {
 /// One score for every task and over all of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskScore {
-    /// One value for every task; NaN for a task without an observed cell.
+    /// One value for every task; NaN for a task without an observed cell, and where a function says so.
     pub per_task: Vec<f64>,
     /// The value over all tasks. Each function says if it is a mean over tasks or over cells.
     pub overall: f64,
@@ -59,23 +61,27 @@ pub enum ReferenceMean<'a> {
     /// The mean of each task in the training data: what a constant model could have predicted.
     Train(&'a [f64]),
     /// The mean of the observed cells of each task in the scored data itself.
-    /// Then `R² = 1 - RRMSE²` for every task.
+    /// Then `R² = 1 - RRMSE²` for every task that varies.
     Test,
 }
 
 /// (M1) Coefficient of determination, R² = 1 - Σ(y - ŷ)² / Σ(y - ȳ)² for each task.
 ///
 /// ȳ is the mean of the observed scored cells of the task; the overall score is the unweighted
-/// mean over tasks. A constant truth (also: a single row) scores 1 if predicted exactly, else 0.
+/// mean over the tasks that vary. A constant truth (also: a single row) has nothing to explain: its
+/// R² is NaN and does not count.
 pub fn task_r2(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<TaskScore, MetricsError> {
     let tasks = observed_tasks(truth, prediction)?;
-    Ok(mean_over_tasks(&tasks, |_, task| task.r2()))
+    let per_task = |task: &Observed| if task.varies() { task.r2() } else { f64::NAN };
+    // A prediction that failed is not hidden behind a truth that never varies.
+    let counts = |task: &Observed| task.varies() || task.residual.iter().any(|error| error.is_nan());
+    Ok(mean_over_tasks(&tasks, counts, |_, task| per_task(task)))
 }
 
 /// (M2) R² of all observed cells taken as one long vector, on their raw scale, around one overall mean.
 ///
 /// Differences between the levels of the tasks count as explained variance here, so this can be
-/// far above [`task_r2`]. The same convention holds for constant truth.
+/// far above [`task_r2`]. Constant truth (also: a single cell) scores 1 if predicted exactly, else 0.
 pub fn pooled_r2(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<f64, MetricsError> {
     Ok(Observed::pool(&observed_tasks(truth, prediction)?).r2())
 }
@@ -84,7 +90,7 @@ pub fn pooled_r2(truth: MatRef<'_, f64>, prediction: MatRef<'_, f64>) -> Result<
 /// reference mean of that task. The overall score is the mean over tasks, known as aRRMSE.
 ///
 /// If the reference is exact (denominator 0) the score is 0 for an exact prediction, else 1;
-/// this keeps `R² = 1 - RRMSE²`.
+/// with the mean of the scored data, `R² = 1 - RRMSE²` for every task that varies.
 pub fn rrmse(
     truth: MatRef<'_, f64>,
     prediction: MatRef<'_, f64>,
@@ -92,7 +98,9 @@ pub fn rrmse(
 ) -> Result<TaskScore, MetricsError> {
     let tasks = observed_tasks(truth, prediction)?;
     match reference {
-        ReferenceMean::Test => Ok(mean_over_tasks(&tasks, |_, task| task.error_ratio(mean(&task.truth)))),
+        ReferenceMean::Test => {
+            Ok(mean_over_tasks(&tasks, Observed::any, |_, task| task.error_ratio(mean(&task.truth))))
+        }
         ReferenceMean::Train(means) => {
             if means.len() != tasks.len() {
                 return Err(MetricsError::ShapeMismatch {
@@ -101,7 +109,7 @@ pub fn rrmse(
                     found: (1, means.len()),
                 });
             }
-            Ok(mean_over_tasks(&tasks, |index, task| task.error_ratio(means[index])))
+            Ok(mean_over_tasks(&tasks, Observed::any, |index, task| task.error_ratio(means[index])))
         }
     }
 }
@@ -211,6 +219,16 @@ impl Observed {
         }
     }
 
+    /// Whether there is an observed cell.
+    fn any(&self) -> bool {
+        !self.truth.is_empty()
+    }
+
+    /// Whether two of the observed cells differ.
+    fn varies(&self) -> bool {
+        self.truth.iter().any(|y| *y != self.truth[0])
+    }
+
     fn r2(&self) -> f64 {
         1.0 - self.error_ratio(mean(&self.truth)).powi(2)
     }
@@ -250,14 +268,18 @@ fn check_shape(what: &'static str, truth: MatRef<'_, f64>, table: MatRef<'_, f64
     Err(MetricsError::ShapeMismatch { what, expected: truth.shape(), found: table.shape() })
 }
 
-/// Scores every task; the overall score is the mean over the tasks with an observed cell.
-fn mean_over_tasks(tasks: &[Observed], score: impl Fn(usize, &Observed) -> f64) -> TaskScore {
+/// Scores every task; the overall score is the mean over the tasks that count.
+fn mean_over_tasks(
+    tasks: &[Observed],
+    counts: impl Fn(&Observed) -> bool,
+    score: impl Fn(usize, &Observed) -> f64,
+) -> TaskScore {
     let (mut per_task, mut sum, mut count) = (Vec::with_capacity(tasks.len()), 0.0, 0.0);
     for (index, task) in tasks.iter().enumerate() {
         let value = score(index, task);
         per_task.push(value);
         // Asks for cells, not for a NaN value: a task that failed must not be left out.
-        if !task.truth.is_empty() {
+        if counts(task) {
             sum += value;
             count += 1.0;
         }

@@ -315,7 +315,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return frame(columns, library, getattr(X, "index", None) if library == "pandas" else None)
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """Mean over targets of R², each over the rows in which it is known.
+        """Mean over the targets that vary of R², each over the rows in which it is known; NaN if none varies.
 
         Parameters
         ----------
@@ -350,10 +350,11 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if weights is not None and weights.shape != mean.shape[:1]:
             raise ValueError(f"sample_weight has shape {weights.shape}, expected {mean.shape[:1]}: one for each row")
         known = ~np.isnan(truth)
+        counted = known if weights is None else known & (weights > 0)[:, None]
         scores = [
             r2_score(truth[k, c], mean[k, c], sample_weight=None if weights is None else weights[k])
             for c, k in enumerate(known.T)
-            if k.any()
+            if len(np.unique(truth[counted[:, c], c])) > 1
         ]
         return float(np.mean(scores)) if scores else float("nan")
 

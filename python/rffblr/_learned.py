@@ -242,7 +242,8 @@ class Learned(Estimator):
     ) -> None:
         """Writes what the model learned, and how far to trust it, as one HTML page that needs no network.
 
-        The same page as ``rffblr report``. A model that was loaded from a file does not know its training data: the
+        Its verdict is that of :meth:`check`, if it was called; else the page says that the model was not checked. The
+        same page as ``rffblr report``. A model that was loaded from a file does not know its training data: the
         page then shows the model alone.
 
         Parameters

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
 from ._base import Floats, _warn, generated
+from ._checked import Checked
 from ._learned import Learned
 from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
 from ._settings import spelled, whole
@@ -19,7 +20,7 @@ from ._settings import spelled, whole
 Self = TypeVar("Self", bound="RFFBLRRegressor")
 
 
-class RFFBLRRegressor(CallbackSupportMixin, Learned):
+class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     """Bayesian multitask regression on random Fourier features.
 
     By default an exact kernel machine: all cosines at once, with bandwidths, the noise of each target and the scale of
@@ -89,6 +90,11 @@ class RFFBLRRegressor(CallbackSupportMixin, Learned):
 
     Attributes
     ----------
+    headline_ : str
+        The score on rows the model has not seen, in a sentence; or that it was not checked, as ``fit`` does not: call
+        :meth:`check`.
+    check_ : Bunch
+        What :meth:`check` found; only after it, or if the model file has it.
     elbo_ : float
         The bound where the fit ended, in nats.
     gamma_ : array of shape (n_targets,)
@@ -315,6 +321,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Learned):
     def loo_predict(self, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """What the model would have predicted for each training row without it, at the learned hyper-parameters.
 
+        A diagnostic, which flatters: these hyper-parameters were learned with the row. :meth:`check` learns them again.
         Exact for the kernel machine and for cosines, from the one fit. Sinusoids are judged by the worse of two for each
         target: leaving rows out of the kernel machine they reproduce, and out of their own weights. In cells that were not observed it is the ordinary prediction.
 

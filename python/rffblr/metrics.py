@@ -42,7 +42,9 @@ def _counted(table: Floats) -> str:
 
 
 def r2_task(y: Any, mean: Any) -> float:
-    """Mean over targets of R², each over the rows in which it is known. Higher is better.
+    """Mean over the targets that vary of R², each over the rows in which it is known. Higher is better.
+
+    A target that never varies has nothing to explain and does not count; without any other the score is NaN.
 
     Examples
     --------

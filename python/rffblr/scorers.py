@@ -24,7 +24,7 @@ __all__ = ["coverage", "crps", "nlpd", "r2_pooled", "r2_task"]
 
 
 def r2_task(estimator: Any, X: Any, y: Any) -> float:
-    """Mean over targets of R².
+    """Mean of R² over the targets that vary.
 
     Examples
     --------

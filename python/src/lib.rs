@@ -3,6 +3,7 @@
 
 mod arrays;
 mod baseline;
+mod check;
 mod errors;
 mod explain;
 mod model;
@@ -34,6 +35,7 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(model::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(check::check, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explained_inputs, module)?)?;
     module.add_function(wrap_pyfunction!(explain::dependence, module)?)?;

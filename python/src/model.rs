@@ -1,6 +1,7 @@
 //! The fitted model as a Python object that never changes.
 
 use crate::arrays::{Inputs, array, matrix, stacked};
+use crate::check;
 use crate::errors::Failure;
 use crate::explain::{explained_inputs, explainer};
 use crate::patience::{heard, patiently, released, threads};
@@ -111,6 +112,12 @@ impl Model {
         let plain = || Encoder::of_numbers(model.input_names(), model.target_names());
         let encoder = model.encoder().cloned().unwrap_or_else(plain);
         Model { model: Arc::new(model), encoder, training: training.map(Arc::new), shares: OnceLock::new() }
+    }
+
+    /// The same, fitted to the same data, with something more known about it.
+    pub fn replaced_by(&self, model: rffblr::Model) -> Model {
+        let (encoder, training) = (self.encoder.clone(), self.training.clone());
+        Model { model: Arc::new(model), encoder, training, shares: self.shares.clone() }
     }
 
     /// The data it was fitted to, or an error that says what needs them.
@@ -300,6 +307,11 @@ impl Model {
     fn settings(&self) -> Vec<(String, String)> {
         let settings = self.model.settings();
         Settings::NAMES.iter().map(|(name, _)| (name.replace('-', "_"), settings.spelled(name))).collect()
+    }
+
+    /// What a check on held-out rows found; nothing if there was none.
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        check::facts(py, &self.model)
     }
 
     /// Writes the model file, whole or not at all.

@@ -1,6 +1,7 @@
 //! From Python's inputs and targets to a dataset, as the command line would make it from a file of the same content.
 
 use crate::arrays::{Inputs, LentArray, is_plain, matrix};
+use crate::check::Source;
 use crate::errors::Failure;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -38,21 +39,46 @@ pub struct Given<'py> {
 
 impl Given<'_> {
     pub fn encode(&self) -> Result<Training, Failure> {
-        let missing = match self.missing.as_str() {
-            "impute" => MissingInputs::Impute,
-            "error" => MissingInputs::Error,
-            other => return Err(PyValueError::new_err(format!("missing=\"{other}\": write impute or error")).into()),
-        };
-        let targets = matrix(&self.targets);
-        let named = self.target_names.iter().enumerate().take(targets.ncols());
-        let targets: Vec<Column> = named
-            .map(|(c, name)| Column { name: name.clone(), values: Values::Numeric(targets.col_as_slice(c).to_vec()) })
-            .collect();
+        let (missing, targets) = (self.missing()?, self.target_columns());
         let roles = Roles { targets: self.target_names.clone(), ..Roles::default() };
         match self.as_it_is(&targets, &roles, missing)? {
             Some(training) => Ok(training),
             None => self.encoded(targets, &roles, missing),
         }
+    }
+
+    fn missing(&self) -> Result<MissingInputs, Failure> {
+        match self.missing.as_str() {
+            "impute" => Ok(MissingInputs::Impute),
+            "error" => Ok(MissingInputs::Error),
+            other => Err(PyValueError::new_err(format!("missing=\"{other}\": write impute or error")).into()),
+        }
+    }
+
+    fn target_columns(&self) -> Vec<Column> {
+        let targets = matrix(&self.targets);
+        let named = self.target_names.iter().enumerate().take(targets.ncols());
+        named
+            .map(|(c, name)| Column { name: name.clone(), values: Values::Numeric(targets.col_as_slice(c).to_vec()) })
+            .collect()
+    }
+
+    /// Everything as one table, weights too, for those who learn from parts of it.
+    pub fn source(&self) -> Result<Source, Failure> {
+        let names: Vec<&str> = self.input_names.iter().map(String::as_str).collect();
+        let mut columns = self.inputs.columns(&names)?;
+        columns.extend(self.target_columns());
+        let mut roles = Roles { targets: self.target_names.clone(), ..Roles::default() };
+        if let Some(weights) = &self.weights {
+            let mut name = String::from("weight");
+            while columns.iter().any(|column| column.name == name) {
+                name.push('_');
+            }
+            let values = Values::Numeric(weights.as_array().iter().copied().collect());
+            columns.push(Column { name: name.clone(), values });
+            roles.weight = Some(name);
+        }
+        Ok(Source { table: Table::new(columns)?, roles, missing: self.missing()? })
     }
 
     /// Reads the inputs where they lie, if every row and every number is used and there is nothing to encode.

@@ -65,8 +65,9 @@ def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
         lambda model, X, page: model.relevance_,
         lambda model, X, page: model.report(page),
         lambda model, X, page: model.sample_y(np.tile(X, (20, 1)), 50),
+        lambda model, X, page: model.check(X, smooth(rows=600, inputs=30)[1]),
     ],
-    ids=["explain", "relevance", "report", "sample"],
+    ids=["explain", "relevance", "report", "sample", "check"],
 )
 @pytest.mark.filterwarnings("ignore::rffblr.RFFBLRWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_questions_hear_an_interrupt(question, tmp_path):

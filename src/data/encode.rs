@@ -243,6 +243,7 @@ impl Encoder {
         let rows: Vec<usize> = (0..table.rows()).collect();
         let (inputs, mut notes) = self.encode(table, &rows)?;
         let roles = self.roles.targets.iter().chain(&self.roles.ignore).chain(&self.roles.weight);
+        let roles = roles.chain(&self.roles.group).chain(&self.roles.time);
         let known: Vec<&String> = roles.chain(&self.constant).chain(self.inputs.iter().map(|i| &i.name)).collect();
         let extra: Vec<String> =
             table.columns().iter().filter(|c| !known.contains(&&c.name)).map(|c| excerpt(&c.name)).collect();
@@ -275,21 +276,25 @@ impl Encoder {
                 Encoding::Numeric { .. } | Encoding::Presence => numeric_columns.push(input.name.clone()),
             }
         }
-        let unused = self.roles.ignore.iter().chain(&self.roles.weight).chain(&self.constant).cloned().collect();
-        ReadOptions {
-            text_columns,
-            numeric_columns,
-            ignored_columns: unused,
-            allow_absent: true,
-            ..ReadOptions::default()
+        let is_input = |name: &&String| self.inputs.iter().any(|input| input.name == **name);
+        let unused = self.roles.ignore.iter().chain(&self.roles.weight).chain(&self.roles.group).chain(&self.constant);
+        let date = self.roles.time.as_ref().filter(|name| !is_input(name));
+        let mut ignored_columns: Vec<String> = Vec::new();
+        for name in unused.chain(date) {
+            if !ignored_columns.contains(name) {
+                ignored_columns.push(name.clone());
+            }
         }
+        ReadOptions { text_columns, numeric_columns, ignored_columns, allow_absent: true, ..ReadOptions::default() }
     }
 
-    /// How to read the training table again: as for prediction, and targets and weights must be numbers.
+    /// How to read the training table again: as for prediction, and targets and weights must be numbers. What says which
+    /// rows belong together is read too.
     pub fn training_options(&self) -> ReadOptions {
         let mut options = self.read_options();
-        options.numeric_columns.extend(self.roles.targets.iter().chain(&self.roles.weight).cloned());
-        options.ignored_columns.retain(|name| Some(name) != self.roles.weight.as_ref());
+        let Roles { targets, weight, group, time, .. } = &self.roles;
+        options.numeric_columns.extend(targets.iter().chain(weight).cloned());
+        options.ignored_columns.retain(|name| ![weight, group, time].contains(&&Some(name.clone())));
         options
     }
 

@@ -69,6 +69,19 @@ pub enum EncodeError {
     )]
     BadWeight { column: String, row: usize, value: f64 },
 
+    /// A row of which it is not known where it belongs.
+    #[error("data row {row}, column {}: {role} is missing; fill it in, or remove the row", excerpt(column))]
+    NoPlace { role: &'static str, column: String, row: usize },
+
+    /// A text that is no time.
+    #[error(
+        "data row {row}, column {}: {} is no time; read are numbers and dates such as 2024-05-31, 2024-05-31 14:30 or \
+         2024-05-31T14:30:05Z",
+        excerpt(column),
+        excerpt(text)
+    )]
+    NotATime { column: String, row: usize, text: String },
+
     /// A missing input where none is allowed.
     #[error(
         "data row {row}, column {}: the input is missing; fill it in, ignore the column, or let missing inputs be \

@@ -9,7 +9,9 @@ mod folds;
 mod nested;
 mod roles;
 mod rounding;
+mod split;
 mod standardise;
+mod together;
 
 pub use cohort::{Cohort, cohort};
 pub use dataset::{Dataset, Lent};
@@ -20,4 +22,5 @@ pub use folds::Folds;
 pub use nested::NestedFolds;
 pub use roles::{RoleChoice, Roles, split_names};
 pub(crate) use rounding::rounding_variance;
+pub use split::Split;
 pub use standardise::Standardiser;

@@ -33,8 +33,8 @@ impl NestedFolds {
             )));
         }
         let mut held_out = Vec::new();
-        for (number, (inner, test)) in lists.into_iter().zip(outer.test()).enumerate() {
-            let train = outer.train(test);
+        for (number, inner) in lists.into_iter().enumerate() {
+            let train = outer.train(number);
             let place = format!("{place}, outer fold {} with {} training rows", number + 1, train.len());
             let inner = Folds::from_lists(train.len(), inner, &place)?;
             held_out.push(inner.test().iter().map(|fold| fold.iter().map(|&at| train[at]).collect()).collect());
@@ -91,8 +91,8 @@ mod tests {
             let outer = Folds::read(&folder.join(format!("{name}.json")), rows).unwrap();
             let nested = NestedFolds::read(&folder.join(format!("{name}.nested.json")), &outer).unwrap();
             assert_eq!((outer.count(), outer.never_tested()), (10, 0), "{name}");
-            for (number, test) in outer.test().iter().enumerate() {
-                let train = outer.train(test);
+            for number in 0..outer.count() {
+                let train = outer.train(number);
                 let inner = nested.positions(number, &train);
                 let mut all = inner.concat();
                 all.sort_unstable();

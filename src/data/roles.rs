@@ -13,6 +13,12 @@ pub struct Roles {
     pub ignore: Vec<String>,
     /// Column with the row weights.
     pub weight: Option<String>,
+    /// Column whose equal values mark rows that belong together, such as visits of one patient. It is no input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// Column that orders the rows in time. It is an input only if it holds numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
 }
 
 /// Roles as a user writes them, before a table is there to check them against.
@@ -21,6 +27,8 @@ pub struct RoleChoice {
     targets: Targets,
     ignore: Vec<String>,
     weight: Option<String>,
+    group: Option<String>,
+    time: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -40,9 +48,27 @@ impl RoleChoice {
             }
             lists => Targets::Named(split_names(lists)?),
         };
-        let choice = RoleChoice { targets, ignore: split_names(ignore)?, weight: weight.map(String::from) };
+        let (ignore, weight) = (split_names(ignore)?, weight.map(String::from));
+        let choice = RoleChoice { targets, ignore, weight, group: None, time: None };
         choice.check_overlaps()?;
         Ok(choice)
+    }
+
+    /// The same with a column that says which rows belong together, or one that orders them in time. Either may be
+    /// ignored as well.
+    pub fn with_order(mut self, group: Option<&str>, time: Option<&str>) -> Result<RoleChoice, EncodeError> {
+        (self.group, self.time) = (group.map(String::from), time.map(String::from));
+        let mut taken: Vec<(&String, &'static str)> =
+            self.named_targets().iter().map(|name| (name, "a target")).collect();
+        taken.extend(self.weight.iter().map(|name| (name, "the weight")));
+        for (name, second) in [(&self.group, "the group"), (&self.time, "the time")] {
+            let Some(name) = name else { continue };
+            if let Some(&(_, first)) = taken.iter().find(|(other, _)| *other == name) {
+                return Err(EncodeError::TwoRoles { name: name.clone(), first, second });
+            }
+            taken.push((name, second));
+        }
+        Ok(self)
     }
 
     fn named_targets(&self) -> &[String] {
@@ -77,7 +103,9 @@ impl RoleChoice {
     /// How to read the table: targets and weight must be numbers, ignored columns are not even looked at.
     pub fn read_options(&self) -> ReadOptions {
         let numeric = self.named_targets().iter().chain(&self.weight).cloned().collect();
-        ReadOptions { numeric_columns: numeric, ignored_columns: self.ignore.clone(), ..ReadOptions::default() }
+        let needed = |name: &String| self.group.as_ref() == Some(name) || self.time.as_ref() == Some(name);
+        let ignored = self.ignore.iter().filter(|name| !needed(name)).cloned().collect();
+        ReadOptions { numeric_columns: numeric, ignored_columns: ignored, ..ReadOptions::default() }
     }
 
     /// The roles in a given table; every name must be one of its columns.
@@ -96,10 +124,18 @@ impl RoleChoice {
         if let Some(name) = &self.weight {
             check("the weight", name, names.contains(&name.as_str()))?;
         }
+        for (place, role) in [(&self.group, "the group"), (&self.time, "the time")] {
+            if let Some(name) = place {
+                check(role, name, names.contains(&name.as_str()))?;
+            }
+        }
         for name in &self.ignore {
             check("one to ignore", name, names.contains(&name.as_str()) || table.ignored().contains(name))?;
         }
-        let has_role = |name: &str| self.ignore.iter().chain(&self.weight).any(|other| other == name);
+        let is_date = |name: &&String| !table.column(name).is_some_and(Column::is_numeric);
+        let date = self.time.as_ref().filter(is_date);
+        let not_inputs = || self.ignore.iter().chain(&self.weight).chain(&self.group).chain(date);
+        let has_role = |name: &str| not_inputs().any(|other| other == name);
         let free: Vec<String> = names.iter().filter(|name| !has_role(name)).map(|name| name.to_string()).collect();
         let targets = match &self.targets {
             Targets::Named(targets) if targets.len() == free.len() => return Err(EncodeError::NoInputs),
@@ -109,7 +145,8 @@ impl RoleChoice {
             }
             Targets::Last(count) => free[free.len() - count..].to_vec(),
         };
-        Ok(Roles { targets, ignore: self.ignore.clone(), weight: self.weight.clone() })
+        let (ignore, weight) = (self.ignore.clone(), self.weight.clone());
+        Ok(Roles { targets, ignore, weight, group: self.group.clone(), time: self.time.clone() })
     }
 }
 
@@ -127,8 +164,9 @@ impl Roles {
     /// Columns that play the part of inputs.
     pub fn inputs<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Column> {
         table.columns().iter().filter(|column| {
-            let mut other = self.targets.iter().chain(&self.ignore).chain(&self.weight);
-            !other.any(|name| *name == column.name)
+            let mut other = self.targets.iter().chain(&self.ignore).chain(&self.weight).chain(&self.group);
+            let is_date = !column.is_numeric() && self.time.as_ref() == Some(&column.name);
+            !is_date && !other.any(|name| *name == column.name)
         })
     }
 

@@ -23,7 +23,7 @@ pub struct Spread<'a> {
 /// optional numbers of this struct as `None`). A record with a NaN is not equal to itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Scores {
-    /// Mean over tasks of R².
+    /// Mean of R² over the tasks that vary.
     #[serde(deserialize_with = "number_or_nan")]
     pub task_r2: f64,
     /// R² of all observed cells as one vector.
@@ -55,7 +55,7 @@ pub struct Scores {
 pub struct PerTask {
     /// Number of observed cells.
     pub observed: Vec<usize>,
-    /// R².
+    /// R²; NaN also for a task that never varies.
     #[serde(deserialize_with = "numbers_or_nan")]
     pub r2: Vec<f64>,
     /// Relative root mean squared error.
@@ -154,11 +154,11 @@ impl Scores {
     }
 }
 
-fn number_or_nan<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
+pub(super) fn number_or_nan<'de, D: Deserializer<'de>>(input: D) -> Result<f64, D::Error> {
     Ok(Option::deserialize(input)?.unwrap_or(f64::NAN))
 }
 
-fn numbers_or_nan<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<f64>, D::Error> {
+pub(super) fn numbers_or_nan<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<f64>, D::Error> {
     Ok(nan_for_null(Vec::deserialize(input)?))
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::linalg::Mat;
 
+mod held_out;
 mod properties;
 
 const NAN: f64 = f64::NAN;
@@ -221,7 +222,7 @@ fn constant_truth() {
     let off = map(&y, |v| v + 1.0);
     for (p, r2) in [(&y, 1.0), (&off, 0.0)] {
         let got = task_r2(y.as_ref(), p.as_ref()).unwrap();
-        assert_eq!((got.per_task, got.overall), (vec![r2], r2));
+        assert!(got.per_task[0].is_nan() && got.overall.is_nan());
         assert_eq!(pooled_r2(y.as_ref(), p.as_ref()), Ok(r2));
         let ratio = rrmse(y.as_ref(), p.as_ref(), ReferenceMean::Test).unwrap();
         assert_eq!(ratio.overall, 1.0 - r2);
@@ -230,10 +231,16 @@ fn constant_truth() {
     let y = table(&[[1e15 + 1.0], [1e15 + 2.0], [1e15 + 3.0]]);
     let p = table(&[[1e15], [1e15 + 2.0], [1e15 + 3.0]]);
     assert_close(task_r2(y.as_ref(), p.as_ref()).unwrap().overall, 0.5);
-    // A single row is constant: R² is a convention, RRMSE with a training mean is not.
+    // A task that never varies does not count, however it is predicted; the others do: 1 - (0 + 1)/2.
+    for second in [7.0, 8.0] {
+        let (y, p) = (table(&[[1.0, 7.0], [3.0, 7.0]]), table(&[[1.0, second], [2.0, 7.0]]));
+        let got = task_r2(y.as_ref(), p.as_ref()).unwrap();
+        assert_score(&got, &[0.5, NAN], 0.5);
+    }
+    // A single row has no R², but an RRMSE with a training mean.
     let (y, p) = (table(&[[4.0, 1.0]]), table(&[[3.0, 1.0]]));
     let got = Scores::new(y.as_ref(), p.as_ref(), None, ReferenceMean::Train(&[0.0; 2])).unwrap();
-    assert_eq!((got.per_task.r2, got.task_r2), (vec![0.0, 1.0], 0.5));
+    assert!(got.per_task.r2.iter().all(|r2| r2.is_nan()) && got.task_r2.is_nan());
     assert_eq!((got.per_task.rrmse, got.arrmse), (vec![0.25, 0.0], 0.125));
     assert_eq!(got.per_task.rmse, [1.0, 0.0]);
 }

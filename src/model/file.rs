@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::fourier::{Scales, Spectrum};
 use crate::kernel::{Kernel, Machines, Member, Shared};
 use crate::linalg::Mat;
+use crate::metrics::Check;
 use crate::vb::{Gamma, Iteration, Settings, Stop};
 use check::all_finite;
 use rand::SeedableRng;
@@ -180,6 +181,9 @@ struct Stored {
     /// Absent if the model was fitted to numbers rather than to a table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     encoder: Option<Encoder>,
+    /// Absent if the model was not checked by refits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    check: Option<Check>,
 }
 
 impl Model {
@@ -291,6 +295,7 @@ impl Model {
             },
             probes,
             encoder: self.encoder.clone(),
+            check: self.check.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A fitted model: predicts with uncertainty, explains itself in two views, and is kept in one file.
 
+mod checked;
 mod file;
 mod function;
 mod posterior;
@@ -15,6 +16,7 @@ use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count, ro
 use crate::error::{Error, Result};
 use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
 use crate::linalg::{Mat, MatRef, Threads};
+use crate::metrics::Check;
 use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
 pub(crate) use function::{Function, Part};
@@ -40,6 +42,7 @@ pub struct Model {
     rows: usize,
     fingerprint: String,
     encoder: Option<Encoder>,
+    check: Option<Check>,
     writer: String,
 }
 
@@ -115,6 +118,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         rows: data.rows(),
         fingerprint: data.fingerprint(),
         encoder: None,
+        check: None,
         writer: file::WRITER.into(),
     })
 }

@@ -2,8 +2,10 @@
 //! and of TRIPOD+AI (2024), and a mark where a person has to write.
 
 use super::Report;
+use super::quality::Marks;
 use super::verdict::significant;
 use crate::data::{Encoding, MissingInputs};
+use crate::metrics::with_error;
 use crate::{Form, Model, Stop};
 
 /// A part of the card that only a person can write.
@@ -59,10 +61,9 @@ fn annex_iv(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
             "2. Elements and development",
             format!(
                 "Methods: {}\n\nDesign: one function for all targets; its scales and noise are those that maximise a lower \
-                 bound on the probability of the training targets; no cross-validation and no pretrained part is \
-                 used.\n\nData:\n\n{}\n\n- Origin, selection and labelling of the rows: {}\n\nInputs:\n\n{}\n\nHuman \
-                 oversight: {}\n\nChanges foreseen: {}\n\nValidation: each row left out in turn, exactly, at the learned \
-                 scales; see section 4.\n\nCybersecurity: the file carries a checksum and probe predictions (rffblr \
+                 bound on the probability of the training targets; neither cross-validation nor a pretrained part is \
+                 used to choose them.\n\nData:\n\n{}\n\n- Origin, selection and labelling of the rows: {}\n\nInputs:\n\n{}\n\nHuman \
+                 oversight: {}\n\nChanges foreseen: {}\n\nValidation: {}; see section 4.\n\nCybersecurity: the file carries a checksum and probe predictions (rffblr \
                  verify). {}",
                 facts.method(),
                 facts.data(),
@@ -70,6 +71,7 @@ fn annex_iv(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
                 facts.inputs(),
                 blank("who checks predictions, and how they can be overruled"),
                 blank("when the model will be fitted again"),
+                facts.validation(),
                 blank("access to the system and its data"),
             ),
         ),
@@ -87,8 +89,8 @@ fn annex_iv(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
         (
             "4. Performance metrics",
             format!(
-                "{}\n\nR² is the share of the variance explained; RMSE the typical error in the unit of the target; the \
-                 last column how many values lie in their 90 % interval. Why these metrics fit the purpose: {}",
+                "{}\n\nR² is the share of the variance explained (± its standard error); RMSE the typical error in the unit \
+                 of the target; the last column how many values lie in their 90 % interval. Why these metrics fit the purpose: {}",
                 facts.scores(),
                 blank("which error matters and what is acceptable")
             ),
@@ -138,7 +140,8 @@ fn tripod(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
         (
             "16. Training and evaluation",
             format!(
-                "Both use the same rows: each is predicted without it. No other setting was tested: {}",
+                "Both use the same table: {}. No other setting was tested: {}",
+                facts.validation(),
                 blank("external validation")
             ),
         ),
@@ -225,7 +228,7 @@ impl Facts<'_> {
             self.model.fingerprint()
         )];
         if let Some(quality) = &self.report.quality {
-            let observed = self.model.target_names().iter().zip(&quality.tasks);
+            let observed = self.model.target_names().iter().zip(&quality.marks.tasks);
             let observed: Vec<String> =
                 observed.map(|(name, task)| format!("{} {}", plain(name), task.observed)).collect();
             lines.push(format!("- observed values by target: {}", observed.join(", ")));
@@ -262,20 +265,46 @@ impl Facts<'_> {
         format!("{inputs}. Missing target cells carry no information and are left out one by one, not with their row.")
     }
 
+    fn validation(&self) -> String {
+        let checked =
+            self.report.check.as_ref().map(|check| {
+                format!("everything learned again without the rows it is tested on ({})", plain(&check.how))
+            });
+        let left_out =
+            self.report.quality.as_ref().map(|_| {
+                "each row left out in turn at the scales learned with it, a diagnostic that flatters".to_owned()
+            });
+        match checked.into_iter().chain(left_out).collect::<Vec<_>>() {
+            none if none.is_empty() => blank("how the model was validated; rffblr report MODEL DATA does it"),
+            both => both.join("; and "),
+        }
+    }
+
     fn scores(&self) -> String {
-        let Some(quality) = &self.report.quality else {
-            return blank("scores; rffblr report MODEL DATA fills them in");
-        };
-        let mut text = String::from(
-            "Each row left out in turn:\n\n| target | values | R² | ridge R² | RMSE | in 90 % |\n|---|---|---|---|---|---|\n",
+        let checked = self.report.check.as_ref().map(|check| (format!("Held-out rows: {}", check.how), &check.marks));
+        let left_out = "Each row left out in turn at fixed scales (a diagnostic that flatters)".to_owned();
+        let left_out = self.report.quality.as_ref().map(|quality| (left_out, &quality.marks));
+        let tables: Vec<String> =
+            checked.into_iter().chain(left_out).map(|(title, marks)| self.marks(&title, marks)).collect();
+        match tables.is_empty() {
+            true => blank("scores; rffblr report MODEL DATA fills them in"),
+            false => tables.join("\n"),
+        }
+    }
+
+    fn marks(&self, title: &str, marks: &Marks) -> String {
+        let mut text = format!(
+            "{}:\n\n| target | values | R² | ridge R² | mean R² | RMSE | in 90 % |\n|---|---|---|---|---|---|---|\n",
+            plain(title)
         );
-        for (c, (name, task)) in self.model.target_names().iter().zip(&quality.tasks).enumerate() {
+        for (c, (name, task)) in self.model.target_names().iter().zip(&marks.tasks).enumerate() {
             text += &format!(
-                "| {} | {} | {:.3} | {:.3} | {} | {:.0} % |\n",
+                "| {} | {} | {} | {} | {} | {} | {:.0} % |\n",
                 plain(name),
                 task.observed,
-                task.r2,
-                quality.methods[1].r2[c],
+                with_error(task.r2, task.r2_se),
+                with_error(marks.methods[1].r2[c], f64::NAN),
+                with_error(marks.methods[2].r2[c], f64::NAN),
                 significant(task.rmse),
                 100.0 * task.coverage
             );

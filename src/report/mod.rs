@@ -19,7 +19,7 @@ use crate::normal;
 use crate::{Form, Model};
 use inside::Inside;
 use learned::{Learned, Local, Together};
-use quality::Quality;
+use quality::{Checked, Quality};
 use serde::Serialize;
 use serde_json::Value;
 use verdict::Verdict;
@@ -62,7 +62,9 @@ pub struct Report {
     columns: Vec<String>,
     model: ModelFacts,
     verdict: Verdict,
-    /// `None` without data.
+    /// Refits on held-out folds; `None` if the model was not checked.
+    check: Option<Checked>,
+    /// Rows left out at fixed scales; `None` without data.
     quality: Option<Quality>,
     /// `None` without rows to look at the function around.
     learned: Option<Learned>,
@@ -102,8 +104,8 @@ struct WhatIf {
 }
 
 impl Report {
-    /// Computes what the report shows. `data` are the rows the model was fitted to: everything about how well it does
-    /// needs them.
+    /// Computes what the report shows. Its verdict is that of the model's [check](Model::check), if it has one. `data` are
+    /// the rows the model was fitted to: diagnostics need them.
     pub fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Report> {
         if let Some(data) = data
             && !options.row_numbers.is_empty()
@@ -119,6 +121,7 @@ impl Report {
         let left_out = data.map(|data| diagnostics(model, data)).transpose()?;
         let judged = data.zip(left_out.as_ref());
         let quality = judged.map(|(data, found)| Quality::new(model, data, found, &shown, options)).transpose()?;
+        let check = model.check().map(Checked::new);
         let rows_allowed = data.is_some() && options.row_data;
         let mut report = Report {
             title: options.title.clone(),
@@ -130,7 +133,8 @@ impl Report {
             },
             columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
-            verdict: Verdict::new(model, data, quality.as_ref()),
+            verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref()),
+            check,
             local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(learned, &shown)),
             learned,
             together: judged.map(|(data, found)| Together::new(model, data, found)).transpose()?,
@@ -249,6 +253,7 @@ impl WhatIf {
         }
         let mut file: Value = serde_json::from_str(&model.to_json()?).unwrap_or_default();
         file["training"]["trace"] = Value::Null;
+        file["check"] = Value::Null;
         let too_large = |file: &Value| file.to_string().len() > room;
         let mut absent = None;
         if kernel && model.training_rows() > INTERVAL_ROWS {

@@ -1,4 +1,4 @@
-//! How well the model does for rows left out, beside ridge regression and the mean; and what the inputs look like.
+//! How well the model does in refits on held-out folds and for rows left out at fixed scales, beside ridge regression and the mean; and what the inputs look like.
 
 use super::{Options, brief, briefly};
 use crate::baselines::{Ridge, TrainingMean};
@@ -6,12 +6,10 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::explain::Diagnostics;
 use crate::linalg::{Mat, MatRef};
-use crate::metrics::{MetricsError, ReferenceMean, Scores, Spread};
+use crate::metrics::{Check, LEVEL, MetricsError, ReferenceMean, Scores, Spread};
 use crate::{Error, Form, Model};
 use serde::Serialize;
 
-/// Probability of the intervals that are judged.
-pub(super) const LEVEL: f64 = 0.9;
 /// Most rows shown one by one, most cells of targets in them, most cells of inputs.
 const ROWS: usize = 2000;
 const TARGET_CELLS: usize = 40_000;
@@ -26,13 +24,39 @@ const TRANSFORM_BARS: usize = 10;
 /// Rows listed as influential.
 const INFLUENTIAL: usize = 10;
 
+/// What a model is judged by.
 #[derive(Serialize)]
-pub(super) struct Quality {
-    pub(super) task_r2: f64,
-    pub(super) pooled_r2: f64,
+pub(super) struct Marks {
     pub(super) tasks: Vec<TaskQuality>,
     /// The model first, then ridge regression and the mean.
     pub(super) methods: Vec<MethodQuality>,
+}
+
+/// Refits on held-out folds: the marks that count.
+#[derive(Serialize)]
+pub(super) struct Checked {
+    pub(super) headline: String,
+    /// How many refits, and how rows were split, in words.
+    pub(super) how: String,
+    #[serde(flatten)]
+    pub(super) marks: Marks,
+}
+
+impl Checked {
+    pub(super) fn new(check: &Check) -> Checked {
+        Checked {
+            headline: check.headline(),
+            how: format!("{} refits, {}", check.folds, check.split),
+            marks: Marks::new([&check.model.scores, &check.ridge.scores, &check.mean.scores], &check.model.r2_se),
+        }
+    }
+}
+
+/// Each row left out in turn at fixed scales: a diagnostic.
+#[derive(Serialize)]
+pub(super) struct Quality {
+    #[serde(flatten)]
+    pub(super) marks: Marks,
     /// Probabilities of intervals, and the share of values inside for each task.
     levels: Vec<f64>,
     inside: Vec<Vec<f64>>,
@@ -46,6 +70,8 @@ pub(super) struct Quality {
 pub(super) struct TaskQuality {
     pub(super) observed: usize,
     pub(super) r2: f64,
+    /// Standard error of R²; NaN where it is not known.
+    pub(super) r2_se: f64,
     pub(super) rmse: f64,
     pub(super) mae: f64,
     pub(super) nlpd: f64,
@@ -103,24 +129,11 @@ impl Quality {
         let inside = |c: usize| briefly(calibration.iter().map(|at| at.per_task[c]));
         let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
         let scores = scores(data, &left_out.mean, Some(spread))?;
-        let each = &scores.per_task;
-        let of = |list: &Option<Vec<f64>>, c: usize| list.as_ref().map_or(f64::NAN, |list| list[c]);
-        let task = |c: usize| TaskQuality {
-            observed: each.observed[c],
-            r2: brief(each.r2[c]),
-            rmse: brief(each.rmse[c]),
-            mae: brief(each.mae[c]),
-            nlpd: brief(of(&each.nlpd, c)),
-            coverage: brief(of(&each.coverage, c)),
-        };
         let ridge = self::scores(data, &Ridge.leave_one_out(data)?, None)?;
         let mean = self::scores(data, &TrainingMean.leave_one_out(data), None)?;
         let strip = |d: usize| Strip::new(data.inputs().col(d).iter().copied().collect(), options.row_data);
         Ok(Quality {
-            task_r2: brief(scores.task_r2),
-            pooled_r2: brief(scores.pooled_r2),
-            tasks: (0..data.targets().ncols()).map(task).collect(),
-            methods: vec![method("this model", &scores), method("ridge regression", &ridge), method("the mean", &mean)],
+            marks: Marks::new([&scores, &ridge, &mean], &vec![f64::NAN; data.targets().ncols()]),
             inside: (0..data.targets().ncols()).map(inside).collect(),
             levels: briefly(levels.iter().copied()),
             transform: (0..data.targets().ncols()).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
@@ -133,6 +146,27 @@ impl Quality {
 fn scores(data: &Dataset, prediction: &Mat<f64>, spread: Option<Spread<'_>>) -> Result<Scores> {
     let wrong = |e: MetricsError| Error::Setting { name: "data", problem: e.to_string() };
     Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), spread, ReferenceMean::Test).map_err(wrong)
+}
+
+impl Marks {
+    /// From the scores of the model, of ridge regression and of the mean.
+    fn new([model, ridge, mean]: [&Scores; 3], r2_se: &[f64]) -> Marks {
+        let each = &model.per_task;
+        let of = |list: &Option<Vec<f64>>, c: usize| list.as_ref().map_or(f64::NAN, |list| list[c]);
+        let task = |c: usize| TaskQuality {
+            observed: each.observed[c],
+            r2: brief(each.r2[c]),
+            r2_se: brief(r2_se[c]),
+            rmse: brief(each.rmse[c]),
+            mae: brief(each.mae[c]),
+            nlpd: brief(of(&each.nlpd, c)),
+            coverage: brief(of(&each.coverage, c)),
+        };
+        Marks {
+            tasks: (0..r2_se.len()).map(task).collect(),
+            methods: vec![method("this model", model), method("ridge regression", ridge), method("the mean", mean)],
+        }
+    }
 }
 
 fn method(name: &'static str, scores: &Scores) -> MethodQuality {

@@ -1,9 +1,12 @@
 //! What the block of facts says, against the model it comes from. The page that shows it is tested in a browser.
 
 use super::*;
-use crate::data::cohort;
+use crate::data::{Folds, Split, cohort};
+use crate::evaluate::check;
 use crate::linalg::Mat;
+use crate::metrics::SplitBy;
 use crate::{Settings, fit};
+use std::ops::ControlFlow;
 
 fn wave(n: usize, d: usize) -> f64 {
     ((n * (2 * d + 3)) as f64 * 0.7).sin() + 0.1 * ((n * 13 + d) as f64).cos()
@@ -88,6 +91,7 @@ fn the_verdict_says_what_the_scores_say() {
     .unwrap();
     let model = fit(&linear, &Settings { max_iterations: 2, ..Settings::DEFAULT }).unwrap();
     let report = Report::new(&model, Some(&linear), &Options::default()).unwrap();
+    assert!(report.verdict.headline.starts_with("Not checked by refits"), "{}", report.verdict.headline);
     let Verdict { good_for, not_for, warnings, .. } = &report.verdict;
     assert!(good_for.len() == 1 && good_for[0].starts_with("Predicted well: y1 (R² "), "{good_for:?}");
     assert!(not_for[0].starts_with("Hardly better than the mean: y2 ("), "{not_for:?}");
@@ -98,6 +102,33 @@ fn the_verdict_says_what_the_scores_say() {
     assert!(warnings.iter().any(|line| line.contains("limit of 2 steps")), "{warnings:?}");
     let alone = Report::new(&model, None, &Options::default()).unwrap();
     assert!(alone.verdict.headline.contains("Not judged") && alone.card().contains("[to be filled: scores"));
+}
+
+#[test]
+fn the_refits_have_the_verdict_even_without_data() {
+    let data = small();
+    let settings = Settings::DEFAULT;
+    let folds = Folds::random(60, 4, 3).unwrap();
+    let by = SplitBy::Group { column: Some("a_b".into()), seed: 3 };
+    let found = check(&settings, &folds, by, |fold| Split::new(&data, &folds, fold), &|_| ControlFlow::Continue(()));
+    let (check, _) = found.unwrap().unwrap();
+    let model = fit(&data, &settings).unwrap().with_check(check.clone()).unwrap();
+    for data in [Some(&data), None] {
+        let report = Report::new(&model, data, &Options::default()).unwrap();
+        assert_eq!(report.verdict.headline, check.headline());
+        assert!(!report.verdict.warnings.iter().any(|line| line.contains("not checked")));
+        // The card has both scores under their names, those of the refits first.
+        let card = report.card();
+        let [refits, score] =
+            ["Held-out rows: 4 refits, whole groups of a\\_b held out", "| y1 | 53 | "].map(|text| card.find(text));
+        assert!(refits.unwrap() < score.unwrap(), "{card}");
+        let shown = format!("| y1 | 53 | {:.3} ± {:.3} |", check.model.scores.per_task.r2[0], check.model.r2_se[0]);
+        assert!(card.contains(&shown), "{shown}");
+        assert_eq!(card.contains("at fixed scales (a diagnostic that flatters)"), data.is_some());
+        let facts = serde_json::to_value(&report).unwrap();
+        assert_eq!(facts["check"]["methods"][1]["name"], "ridge regression");
+        assert_eq!(facts["quality"].is_null(), data.is_none());
+    }
 }
 
 #[test]

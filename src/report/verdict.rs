@@ -1,7 +1,8 @@
 //! The verdict in words: what the model is good for, what it is not, and what to be wary of.
 
-use super::quality::{LEVEL, Quality};
+use super::quality::{Checked, Marks, Quality};
 use crate::data::Dataset;
+use crate::metrics::LEVEL;
 use crate::{Model, Stop};
 use serde::Serialize;
 
@@ -25,13 +26,21 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn new(model: &Model, data: Option<&Dataset>, quality: Option<&Quality>) -> Verdict {
-        let mut verdict = match quality {
-            Some(quality) => judged(model, quality),
-            None => Verdict {
-                headline: "Not judged: how well the model does can only be shown together with its training data \
-                           (rffblr report MODEL DATA)."
-                    .into(),
+    /// By refits on held-out folds, if there were any; else by leaving out rows at fixed scales, if there are data.
+    pub(super) fn new(
+        model: &Model,
+        data: Option<&Dataset>,
+        checked: Option<&Checked>,
+        quality: Option<&Quality>,
+    ) -> Verdict {
+        let mut verdict = match (checked, quality) {
+            (Some(checked), _) => judged(model, &checked.marks, checked.headline.clone()),
+            (None, Some(quality)) => judged(model, &quality.marks, unchecked(model, &quality.marks)),
+            (None, None) => Verdict {
+                headline:
+                    "Not judged: the model was not checked by refits on held-out rows, and what else there is to \
+                           say on how well it does needs its training data."
+                        .into(),
                 good_for: Vec::new(),
                 not_for: Vec::new(),
                 warnings: Vec::new(),
@@ -58,6 +67,13 @@ impl Verdict {
                  partly arbitrary."
             ));
         }
+        if checked.is_none() && quality.is_some() {
+            verdict.warnings.push(
+                "The model was not checked by refits on held-out rows. Scores are those of single rows left out at fixed \
+                 scales: on new rows it will do worse."
+                    .into(),
+            );
+        }
         if data.is_some_and(|data| data.weights().is_some()) {
             verdict.warnings.push("Rows have weights; the scores count every row once.".into());
         }
@@ -65,19 +81,35 @@ impl Verdict {
     }
 }
 
-fn judged(model: &Model, quality: &Quality) -> Verdict {
+/// The headline of a model without a check.
+fn unchecked(model: &Model, marks: &Marks) -> String {
+    let names = model.target_names();
+    let [share, ridge] = [0, 1].map(|i| format!("{:.0} %", 100.0 * marks.methods[i].task_r2.max(0.0)));
+    let of = match names {
+        [name] => format!("of {name}"),
+        many => format!("on average over {} targets", many.len()),
+    };
+    format!(
+        "Not checked by refits on held-out rows. With single rows left out at fixed scales, which flatters, it explains \
+         {share} of the variance {of}; ridge regression explains {ridge}."
+    )
+}
+
+fn judged(model: &Model, marks: &Marks, headline: String) -> Verdict {
     let names = model.target_names();
     let (mut strong, mut fair, mut weak, mut none) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut constant = Vec::new();
     let (mut straight, mut narrow, mut wide, mut few) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for (c, (name, task)) in names.iter().zip(&quality.tasks).enumerate() {
+    for (c, (name, task)) in names.iter().zip(&marks.tasks).enumerate() {
         let score = format!("{name} (R² {:.2}, typical error {})", task.r2, significant(task.rmse));
         match task.r2 {
+            r2 if r2.is_nan() => constant.push(name.clone()),
             r2 if r2 >= STRONG => strong.push(score),
             r2 if r2 >= FAIR => fair.push(score),
             r2 if r2 >= WEAK => weak.push(score),
             _ => none.push(score),
         }
-        let ridge = quality.methods[1].r2[c];
+        let ridge = marks.methods[1].r2[c];
         // Written so that NaN warns of nothing.
         if ridge >= task.r2 - AS_GOOD && ridge > WEAK {
             straight.push(format!("{name} (R² {ridge:.2} against {:.2})", task.r2));
@@ -93,11 +125,6 @@ fn judged(model: &Model, quality: &Quality) -> Verdict {
             few.push(format!("{name} ({})", task.observed));
         }
     }
-    let [share, ridge] = [0, 1].map(|i| format!("{:.0} %", 100.0 * quality.methods[i].task_r2.max(0.0)));
-    let of = match names.len() {
-        1 => format!("of {} in rows left out", names[0]),
-        many => format!("of rows left out, on average over {many} targets"),
-    };
     let level = format!("{:.0} %", 100.0 * LEVEL);
     let lines = |groups: Vec<(String, Vec<String>)>| -> Vec<String> {
         let line = |(words, group): (String, Vec<String>)| {
@@ -106,7 +133,7 @@ fn judged(model: &Model, quality: &Quality) -> Verdict {
         groups.into_iter().filter_map(line).collect()
     };
     Verdict {
-        headline: format!("Explains {share} of the variance {of}; ridge regression explains {ridge}."),
+        headline,
         good_for: lines(vec![
             ("Predicted well".into(), strong),
             ("Predicted usably, with wide intervals".into(), fair),
@@ -114,6 +141,7 @@ fn judged(model: &Model, quality: &Quality) -> Verdict {
         not_for: lines(vec![
             ("Single predictions, which only show a tendency".into(), weak),
             ("Hardly better than the mean".into(), none),
+            ("Nothing to judge by, as the target never varies".into(), constant),
         ]),
         warnings: lines(vec![
             ("Ridge regression does as well; straight lines would be enough".into(), straight),

@@ -63,6 +63,13 @@ pub enum Values {
     },
 }
 
+impl Column {
+    /// Whether it holds numbers.
+    pub fn is_numeric(&self) -> bool {
+        matches!(self.values, Values::Numeric(_))
+    }
+}
+
 impl Values {
     /// Number of rows.
     pub fn len(&self) -> usize {

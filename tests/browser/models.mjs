@@ -78,6 +78,7 @@ export function makeReports() {
   const fit = (name, ...flags) =>
     rffblr("fit", "train.csv", "--targets", "last:2", "-o", `${name}.json`, "-q", ...flags);
   fit("kernel", "--weight", "weight");
+  fit("kernel-unchecked", "--weight", "weight", "--check", "off");
   fit("sinusoids", "--ignore", "weight", "--sparsity", "0.75");
   fit("cosines", "--ignore", "weight", "--preset", "paper", "--links", "true", "--max-iterations", "80");
   const report = (page, ...words) => {
@@ -90,6 +91,7 @@ export function makeReports() {
     cosines: report("cosines", "cosines.json", "train.csv"),
     kernelWithoutRows: report("kernel-without-rows", "kernel.json", "train.csv", "--no-row-data"),
     sinusoidsWithoutRows: report("sinusoids-without-rows", "sinusoids.json", "train.csv", "--no-row-data"),
+    kernelUnchecked: report("kernel-unchecked", "kernel-unchecked.json", "train.csv", "--check", "off"),
     kernelAlone: report("kernel-alone", "kernel.json"),
     sinusoidsAlone: report("sinusoids-alone", "sinusoids.json"),
   };

@@ -40,7 +40,7 @@ const ALL = [
   "links",
 ];
 const ROWS = ["observed", "residuals", "influence", "local"];
-const DATA = [...ROWS, "comparison", "calibration", "correlation"];
+const DATA = [...ROWS, "calibration", "correlation"];
 /** Figures that a report says it cannot show; all others must be drawn. */
 const ABSENT = {
   kernel: ["sinusoids"],
@@ -48,6 +48,7 @@ const ABSENT = {
   cosines: [],
   kernelWithoutRows: ["sinusoids", ...ROWS],
   sinusoidsWithoutRows: ["links", ...ROWS],
+  kernelUnchecked: ["sinusoids"],
   kernelAlone: ["sinusoids", ...DATA],
   sinusoidsAlone: ["links", ...DATA, "relevance", "relevance-task", "shapley-mean", "partial", "surface", "scales"],
 };
@@ -215,6 +216,28 @@ for (const [kind, path] of Object.entries(pages)) {
     }
   });
 }
+
+test("the verdict is that of the refits, and says so", async () => {
+  const shown = async (path) => {
+    const { page, close } = await open(path);
+    const text = (id) => page.locator(id).textContent();
+    const found = { headline: await text("#headline"), checked: await text("#checked-table"), left: await text("#left-out-table") };
+    await close();
+    return found;
+  };
+  const check = JSON.parse(read("kernel.json")).check;
+  const score = (number) => number.toFixed(3);
+  const checked = await shown(pages.kernel);
+  assert.match(checked.headline, /rows it has not seen/);
+  assert.ok(checked.headline.includes(score(check.model.scores.task_r2)), checked.headline);
+  assert.match(checked.checked, /5 refits, random folds/);
+  assert.match(checked.left, /left out in turn, at fixed scales/);
+  const unchecked = await shown(pages.kernelUnchecked);
+  assert.match(unchecked.headline, /^Not checked by refits/);
+  assert.equal(unchecked.checked, "");
+  // Scores need no rows: a model alone still has its check.
+  assert.equal((await shown(pages.kernelAlone)).headline, checked.headline);
+});
 
 test("every target is evaluated with the kernel of its group", async () => {
   const { page, close } = await open(pages.kernel);

@@ -48,16 +48,24 @@ fn the_mean_scores_as_worked_out_by_hand() {
     // y: fold 1 predicts 8 for 1 and 3, around whose mean 2 the squares sum to 2; fold 2 predicts 2 for 5 and 11.
     close(&first["per_task"]["r2"][0], 1.0 - (49.0 + 25.0) / 2.0);
     close(&second["per_task"]["r2"][0], 1.0 - (9.0 + 81.0) / 18.0);
-    // z: fold 1 predicts 3 for one value, 0: a constant truth not met scores 0. Fold 2 predicts 0 for 2 and 4.
-    close(&first["per_task"]["r2"][1], 0.0);
+    // z: fold 1 tests one value, which has no R² and does not count. Fold 2 predicts 0 for 2 and 4.
+    assert!(first["per_task"]["r2"][1].is_null());
     close(&second["per_task"]["r2"][1], 1.0 - (4.0 + 16.0) / 2.0);
     assert_eq!(first["per_task"]["observed"], serde_json::json!([2, 1]));
-    let (one, two) = ((-36.0 + 0.0) / 2.0, (-4.0 - 9.0) / 2.0);
+    let (one, two) = (-36.0, (-4.0 - 9.0) / 2.0);
     close(&first["task_r2"], one);
     close(&second["task_r2"], two);
     close(&mean["task_r2"]["mean"], (one + two) / 2.0);
     close(&mean["task_r2"]["sd"], ((one - two) / 2.0f64).abs());
     close(&mean["tasks"]["y"]["r2"]["mean"], (-36.0 - 4.0) / 2.0);
+    close(&mean["tasks"]["z"]["r2"]["mean"], -9.0);
+    // All held-out rows together: y 49 + 25 + 9 + 81 of 16 + 4 + 0 + 36 around 5, z 9 + 4 + 16 of 4 + 0 + 4 around 2.
+    let together = &mean["out_of_fold"];
+    close(&together["scores"]["per_task"]["r2"][0], 1.0 - 164.0 / 56.0);
+    close(&together["scores"]["per_task"]["r2"][1], 1.0 - 29.0 / 8.0);
+    close(&together["scores"]["task_r2"], (2.0 - 164.0 / 56.0 - 29.0 / 8.0) / 2.0);
+    // Without fold 1 the R² of y is -4, without fold 2 it is -36.
+    close(&together["r2_se"][0], (0.5f64 * 2.0 * 16.0 * 16.0).sqrt());
     // The training mean is the reference of the relative error.
     close(&mean["arrmse"]["mean"], 1.0);
     // Fold 1, y: 7 and 5 away from 8, both beyond 1.645 deviations of 3, which is 4.93.
@@ -134,7 +142,7 @@ fn everything_about_the_columns_is_learned_from_the_training_rows() {
     let folder = Folder::new();
     folder.put("t.csv", "k,x,y,z\na,1,1,5\nb,2,2,\na,,3,\nb,,4,\nc,9,5,6\n").put("f.json", "[[4]]");
     let ran = folder.done(&["evaluate", "t.csv", "--targets=y,z", "--fold-file=f.json", "--methods=rffblr,mean"]);
-    assert!(ran.err.contains("no fold tests, so that they train in every fold: 4"), "{}", ran.err);
+    assert!(ran.err.contains("rows that train and that no fold tests: 4"), "{}", ran.err);
     // A fold that leaves a target without a training value says so.
     folder.put("g.json", "[[0, 4]]");
     let arguments = ["evaluate", "t.csv", "--targets=y,z", "--fold-file=g.json", "--methods=mean", "-q"];

@@ -86,7 +86,8 @@ fn the_summary_shows_what_the_library_computes() {
         "--force",
     ]);
     for (c, target) in ["glucose", "cost"].iter().enumerate() {
-        let line = again.err.lines().find(|line| line.trim_start().starts_with(target)).unwrap();
+        let (_, diagnostic) = again.err.split_once("Each row left out in turn").unwrap();
+        let line = diagnostic.lines().find(|line| line.trim_start().starts_with(target)).unwrap();
         let cells: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(cells[1], ["59", "60"][c]);
         assert_eq!(cells[2], format!("{:.3}", r2.per_task[c]));

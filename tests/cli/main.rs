@@ -1,6 +1,7 @@
 //! The command as its users run it: the real binary in a temporary folder.
 
 mod bad_input;
+mod check;
 mod common;
 mod data;
 mod demo;

@@ -1,9 +1,12 @@
 //! The model file: what goes in comes out, and nothing else gets in.
 
 use crate::{normal, smooth, with_gaps};
-use rffblr::data::Standardiser;
+use rffblr::data::{Folds, Split, Standardiser};
+use rffblr::evaluate::check;
+use rffblr::metrics::SplitBy;
 use rffblr::{FORMAT_VERSION, FeatureCount, Form, Model, Settings, fit};
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 
 fn model() -> Model {
     let data = with_gaps(&smooth(30, 3, 2, 70), 7);
@@ -138,6 +141,34 @@ fn inconsistent_files_are_refused() {
             Err(problem) => assert!(problem.contains(expected), "{expected}: {problem}"),
         }
     }
+}
+
+#[test]
+fn a_check_is_kept_and_holds_no_row() {
+    let data = with_gaps(&smooth(30, 3, 2, 77), 7);
+    let settings = Settings { max_iterations: 10, form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT };
+    let folds = Folds::random(30, 3, 1).unwrap();
+    let split = |fold: usize| Split::new(&data, &folds, fold);
+    let found = check(&settings, &folds, SplitBy::Random { seed: 1 }, split, &|_| ControlFlow::Continue(()));
+    let (found, _) = found.unwrap().unwrap();
+    let text = fit(&data, &settings).unwrap().with_check(found.clone()).unwrap().to_json().unwrap();
+    let loaded = Model::from_json(&text).unwrap();
+    assert_eq!((loaded.check(), loaded.to_json().unwrap()), (Some(&found), text.clone()));
+    for n in 0..30 {
+        assert!(!text.contains(&data.targets()[(n, 0)].to_string()), "row {n}");
+    }
+    // Files of before have none; scores of other targets are refused, from a file and from a caller.
+    assert!(resigned(&text, |v| v["check"] = Value::Null).unwrap().check().is_none());
+    for change in ["r2_se", "scores"] {
+        let cut = |v: &mut Value| match change {
+            "r2_se" => v["check"]["ridge"]["r2_se"] = json!([0.1]),
+            _ => v["check"]["model"]["scores"]["per_task"]["coverage"] = json!([0.9]),
+        };
+        let problem = resigned(&text, cut).unwrap_err();
+        assert!(problem.contains("`check` does not have scores of 2 targets"), "{problem}");
+    }
+    let other = fit(&smooth(30, 3, 1, 78), &settings).unwrap();
+    assert!(other.with_check(found).is_err());
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! `rffblr demo`: data it makes itself, three ways to fit them, how far each is from the truth, and files to go on with.
 
+use crate::checking::Plan;
+use crate::training::Training;
 use crate::{output, predict, report};
 use anyhow::{Context, Result, bail};
-use rffblr::data::{Cohort, Dataset, Encoder, MissingInputs, Roles, cohort};
+use rffblr::data::{Cohort, Dataset, MissingInputs, Roles, cohort};
 use rffblr::linalg::MatRef;
 use rffblr::report::{Options, Report};
 use rffblr::table::{Column, Table, Values, write_csv};
@@ -66,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             format!("{seconds:.2}"),
         ]);
         per_task.push(score_row(name, &scores));
-        kept = kept.or(Some(model));
+        kept = kept.or(Some((model, seconds)));
     }
     per_task.push(score_row("the truth itself", &metrics::task_r2(cohort.test.targets(), cohort.truth.as_ref())?));
     let header = ["held-out rows", "task R²", "in 90 %", "terms", "bandwidth", "bound", "steps", "seconds"];
@@ -78,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
          to 1 is the noise of each target.\n",
     )?;
     match kept {
-        Some(model) => save(&cohort, model, arguments),
+        Some((model, seconds)) => save(&cohort, model, seconds, arguments),
         None => Ok(()),
     }
 }
@@ -114,15 +116,21 @@ fn score_row(name: &str, scores: &metrics::TaskScore) -> Vec<String> {
 }
 
 /// Writes the cohort, the default model and its predictions, and says what to do with them.
-fn save(cohort: &Cohort, model: Model, arguments: &Arguments) -> Result<()> {
-    let train = table(&cohort.train)?;
-    let rows: Vec<usize> = (0..train.rows()).collect();
+fn save(cohort: &Cohort, model: Model, seconds: f64, arguments: &Arguments) -> Result<()> {
+    let table = table(&cohort.train)?;
     let roles = Roles { targets: cohort.train.target_names().to_vec(), ..Roles::default() };
-    let (encoder, _) = Encoder::learn(&train, &rows, &roles, MissingInputs::Impute)?;
-    let model = model.with_encoder(encoder)?;
+    let (rows, notes) = ((0..table.rows()).collect(), Vec::new());
+    let training = Training { table, roles, rows, missing: MissingInputs::Impute, notes };
+    let (encoder, _) = training.encode(true)?;
+    let mut model = model.with_encoder(encoder)?;
+    let plan = Plan::new(None, &training, arguments.seed)?;
+    if let Ok(check) = plan.run(&training, model.settings(), Some(seconds), false)? {
+        model = model.with_check(check)?;
+    }
     let predictions = predict::columns(&model, &model.predict(cohort.test.inputs())?, 0.9)?;
     let file = |name: &str| arguments.output.join(name);
-    for (name, table) in [("train.csv", &train), ("test.csv", &table(&cohort.test)?), ("predictions.csv", &predictions)]
+    for (name, table) in
+        [("train.csv", &training.table), ("test.csv", &self::table(&cohort.test)?), ("predictions.csv", &predictions)]
     {
         output::save(&file(name), arguments.force, |out| Ok(write_csv(table, out)?))?;
     }

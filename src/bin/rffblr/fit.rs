@@ -1,12 +1,13 @@
 //! `rffblr fit`: from a table to a model file, with a verdict on how far to trust it.
 
+use crate::checking::{self, Plan, Wanted, wanted};
 use crate::output;
 use crate::settings::SettingArguments;
 use crate::training::{TableArguments, file_of};
 use anyhow::Result;
 use indicatif::ProgressBar;
 use rffblr::data::Dataset;
-use rffblr::metrics::{ReferenceMean, Scores, Spread};
+use rffblr::metrics::{LEVEL, ReferenceMean, Scores, Spread, with_error};
 use rffblr::{Form, Iteration, Model, Settings, Stop, fit_observed};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 Examples:
   rffblr fit cohort.csv --targets glucose,pressure --ignore id
   rffblr fit mulan.arff --targets last:3 --preset paper -o model.json
+  rffblr fit visits.csv --targets glucose --group patient           tested on patients it has not seen
   rffblr fit cohort.csv --targets cost --weight visits --config settings.toml --force")]
 pub struct Arguments {
     #[command(flatten)]
@@ -30,6 +32,10 @@ pub struct Arguments {
     /// Say nothing unless it fails
     #[arg(short, long)]
     quiet: bool,
+    /// Refits that test it on rows held out, their number or off [default: 5, fewer where there are fewer rows or groups;
+    /// none where it would take minutes]
+    #[arg(long, value_name = "K", value_parser = wanted)]
+    check: Option<Wanted>,
     #[command(flatten)]
     settings: SettingArguments,
 }
@@ -45,6 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let training = arguments.table.read()?;
     let (encoder, data) = training.encode(arguments.quiet)?;
+    let plan = Plan::new(arguments.check, &training, settings.seed)?;
 
     let start = Instant::now();
     let bar = if arguments.quiet { ProgressBar::hidden() } else { sweeps_bar(&settings) };
@@ -53,12 +60,21 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ControlFlow::Continue(())
     });
     bar.finish_and_clear();
-    let model = fitted?.with_encoder(encoder)?;
+    let mut model = fitted?.with_encoder(encoder)?;
     let seconds = start.elapsed().as_secs_f64();
+    let checked = plan.run(&training, &settings, Some(seconds), arguments.quiet)?;
+    let why_not = match checked {
+        Ok(check) => {
+            model = model.with_check(check)?;
+            String::new()
+        }
+        Err(why_not) => format!("{why_not}\n"),
+    };
 
     output::deliver(&model.to_json()?, &path, arguments.force)?;
     if !arguments.quiet {
-        let mut text = summary(&model, &data, seconds)?;
+        let checked = model.check().map_or(why_not, |check| checking::table(check, model.target_names()));
+        let mut text = format!("\n{checked}{}", summary(&model, &data, seconds)?);
         if !to_stdout {
             text += &next_steps(&path, &arguments.table.data);
         }
@@ -99,10 +115,10 @@ fn next_steps(model: &Path, data: &Path) -> String {
     )
 }
 
-/// What was learned and how well it holds for rows it has not seen.
+/// The scores at fixed scales, and what was learned.
 fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let left_out = model.leave_one_out(data)?;
-    let spread = Spread { std: left_out.std.as_ref(), level: 0.9 };
+    let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
     let truth = data.judged_targets();
     let scores = Scores::new(truth.as_ref(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
     let (each, noise) = (&scores.per_task, model.noise_std());
@@ -111,21 +127,21 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
         vec![
             name.clone(),
             each.observed[c].to_string(),
-            format!("{:.3}", each.r2[c]),
+            with_error(each.r2[c], f64::NAN),
             significant(each.rmse[c]),
-            format!("{:.0} %", 100.0 * coverage(c)),
+            checking::percent(coverage(c)),
             significant(noise[c]),
         ]
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();
-    let header = ["each row left out in turn", "rows", "R²", "RMSE", "90 % interval holds", "noise std"];
-    let mut text = format!("\n{}\n", output::table(header, rows));
-    text += &format!(
-        "Task R² {:.3} over {} targets, {} rows, {} inputs. {}. {} after {} steps, {seconds:.2} s.\n",
-        scores.task_r2,
-        model.target_names().len(),
+    let header = ["target", "values", "R²", "RMSE", "90 % interval holds", "noise std"];
+    Ok(format!(
+        "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{} rows, {} \
+         inputs, {} targets. {}. {} after {} steps, {seconds:.2} s.\n",
+        output::table(header, rows),
         data.rows(),
         model.input_names().len(),
+        model.target_names().len(),
         made_of(model),
         match model.stop() {
             Stop::Converged => "Converged",
@@ -133,8 +149,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
             Stop::Requested => "Stopped on request",
         },
         model.trace().len(),
-    );
-    Ok(text)
+    ))
 }
 
 fn made_of(model: &Model) -> String {

@@ -1,5 +1,6 @@
 //! `rffblr inspect` shows what a model is; `rffblr verify` proves that its file still computes what it stored.
 
+use crate::checking;
 use crate::fit::significant;
 use crate::output;
 use anyhow::{Result, bail};
@@ -88,6 +89,7 @@ fn facts(model: &Model) -> Value {
             "sweeps": model.trace().len(),
             "bound": model.bound(),
         },
+        "check": model.check(),
         "settings": model.settings(),
         "kernels": model.kernels().iter().map(kernel).collect::<Vec<_>>(),
         "drawn_features": model.drawn_features(),
@@ -126,6 +128,10 @@ fn words(model: &Model) -> String {
         model.trace().len(),
         model.bound(),
     );
+    text += &match model.check() {
+        Some(check) => format!("\n{}", checking::table(check, targets)),
+        None => "Not checked on rows it has not seen; rffblr fit --check 5 does that.\n".into(),
+    };
     let noise = model.noise_std();
     let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();
     text += &section("Noise", output::table(["target", "noise std"], rows));

@@ -2,11 +2,11 @@
 //!
 //! Its exit codes are in the help below.
 
+mod checking;
 mod data;
 mod demo;
 mod evaluate;
 mod fit;
-mod harness;
 mod inspect;
 mod memory;
 mod output;

@@ -1,12 +1,13 @@
 //! `rffblr report`: what a model learned and how far to trust it, as one HTML page and a model card.
 
-use crate::training::{delimiter, file_of};
+use crate::checking::{Plan, Wanted, wanted};
+use crate::training::{Training, delimiter, file_of};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use rffblr::Model;
-use rffblr::data::{Dataset, Encoder};
+use rffblr::data::{Dataset, Encoder, Encoding, Roles};
 use rffblr::report::{Options, Report};
-use rffblr::table;
+use rffblr::table::{self, ReadOptions};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -34,6 +35,18 @@ pub struct Arguments {
     /// Title of the page [default: the name of the model file]
     #[arg(long)]
     title: Option<String>,
+    /// Refits that test the model on rows held out, their number or off [default: the check that is in the model file; if
+    /// there is none, 5 refits unless they would take minutes]
+    #[arg(long, value_name = "K", value_parser = wanted, requires = "data")]
+    check: Option<Wanted>,
+    /// Column whose equal values mark rows that belong together: whole groups are held out by the refits [default: that of
+    /// the fit]
+    #[arg(long, value_name = "NAME", conflicts_with = "time", requires = "data")]
+    group: Option<String>,
+    /// Column that orders the rows in time: the refits are trained on the past and tested on the future [default: that of
+    /// the fit]
+    #[arg(long, value_name = "NAME", requires = "data")]
+    time: Option<String>,
     /// Character between the cells of a text file, or tab [default: recognised]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     delimiter: Option<u8>,
@@ -57,10 +70,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_apart(path, [&arguments.model].into_iter().chain(&table).map(PathBuf::as_path))?;
         output::expect_writable(path, arguments.force)?;
     }
-    let model = Model::load(&arguments.model)?;
-    let training = table.map(|table| Training::read(&model, table, arguments.delimiter)).transpose()?;
-    let origin = origin(&arguments.model, training.as_ref().map(|training| training.path.as_path()))?;
-    let report = compute(&model, training.as_ref(), origin, arguments)?;
+    let mut model = Model::load(&arguments.model)?;
+    let source = table.map(|table| Source::read(&model, table, arguments)).transpose()?;
+    if let Some(source) = &source {
+        model = checked(model, source, arguments)?;
+    }
+    let origin = origin(&arguments.model, source.as_ref().map(|source| source.path.as_path()))?;
+    let report = compute(&model, source.as_ref(), origin, arguments)?;
     output::deliver(&report.html()?, &page, arguments.force)?;
     if let Some(card) = card {
         output::deliver(report.card(), card, arguments.force)?;
@@ -71,9 +87,27 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// The model with a check, if there is one or one was asked for.
+fn checked(model: Model, source: &Source, arguments: &Arguments) -> Result<Model> {
+    let is_asked = arguments.check.is_some() || arguments.group.is_some() || arguments.time.is_some();
+    if arguments.check == Some(Wanted::Off) || (model.check().is_some() && !is_asked) {
+        return Ok(model);
+    }
+    let plan = Plan::new(arguments.check, &source.training, model.settings().seed)?;
+    match plan.run(&source.training, model.settings(), None, arguments.quiet)? {
+        Ok(check) => Ok(model.with_check(check)?),
+        Err(why_not) => {
+            if !arguments.quiet {
+                output::note(&why_not);
+            }
+            Ok(model)
+        }
+    }
+}
+
 fn compute(
     model: &Model,
-    training: Option<&Training>,
+    source: Option<&Source>,
     origin: Vec<(String, String)>,
     arguments: &Arguments,
 ) -> Result<Report> {
@@ -82,10 +116,10 @@ fn compute(
     let options = Options {
         title: arguments.title.clone().unwrap_or_else(|| name.to_owned()),
         row_data: !arguments.no_row_data,
-        row_numbers: training.map(|t| t.rows.iter().map(|row| row + 1).collect()).unwrap_or_default(),
+        row_numbers: source.map(|s| s.training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default(),
         origin,
     };
-    Ok(Report::new(model, training.map(|t| &t.data), &options)?)
+    Ok(Report::new(model, source.map(|s| &s.data), &options)?)
 }
 
 /// Where a report comes from, as far as the command knows.
@@ -112,15 +146,14 @@ fn default_output(model: &Path) -> PathBuf {
 }
 
 /// The table a model was fitted to.
-struct Training {
+struct Source {
     path: PathBuf,
     data: Dataset,
-    /// Rows of the table that tell something about a target.
-    rows: Vec<usize>,
+    training: Training,
 }
 
-impl Training {
-    fn read(model: &Model, path: PathBuf, delimiter: Option<u8>) -> Result<Training> {
+impl Source {
+    fn read(model: &Model, path: PathBuf, arguments: &Arguments) -> Result<Source> {
         if output::is_stream(&path) {
             bail!("the training table is read twice, for its numbers and for its hash: name a file");
         }
@@ -133,14 +166,40 @@ impl Training {
             }
         };
         let differs = || format!("{} is not the table the model was fitted to", path.display());
-        let table = table::read(&path, &table::ReadOptions { delimiter, ..encoder.training_options() })?;
-        let (rows, _) = encoder.roles().observed_rows(&table).with_context(differs)?;
+        let mut options = ReadOptions { delimiter: arguments.delimiter, ..encoder.training_options() };
+        let roles = self::roles(encoder, arguments)?;
+        let needed = [&roles.group, &roles.time];
+        options.ignored_columns.retain(|name| !needed.contains(&&Some(name.clone())));
+        let table = table::read(&path, &options)?;
+        let (rows, notes) = encoder.roles().observed_rows(&table).with_context(differs)?;
         let (data, _) = encoder.dataset(&table, &rows).with_context(differs)?;
         if data.fingerprint() != model.fingerprint() {
             bail!("{}: its numbers differ; use the training table, or leave it out", differs());
         }
-        Ok(Training { path, data, rows })
+        let training = Training { table, roles, rows, missing: encoder.missing_inputs(), notes };
+        Ok(Source { path, data, training })
     }
+}
+
+/// The roles of the fit, with another column to split the rows by if one was asked for.
+fn roles(encoder: &Encoder, arguments: &Arguments) -> Result<Roles> {
+    let mut roles = encoder.roles().clone();
+    if arguments.group.is_none() && arguments.time.is_none() {
+        return Ok(roles);
+    }
+    let input = |name: &String| encoder.raw_inputs().iter().find(|input| input.name == *name);
+    if let Some(name) = arguments.group.as_ref().filter(|name| input(name).is_some()) {
+        bail!("column '{name}' is an input of the model, which a group cannot be; fit it again with --group {name}");
+    }
+    let is_text = |name: &&String| input(name).is_some_and(|i| matches!(i.encoding, Encoding::Categorical { .. }));
+    if let Some(name) = arguments.time.as_ref().filter(is_text) {
+        bail!("column '{name}' is an input of the model as text; fit it again with --time {name}");
+    }
+    // What was no input of the fit is none of the refits.
+    let before = [roles.group.take(), roles.time.take()];
+    roles.ignore.extend(before.into_iter().flatten().filter(|name| input(name).is_none()));
+    (roles.group, roles.time) = (arguments.group.clone(), arguments.time.clone());
+    Ok(roles)
 }
 
 fn sha256(path: &Path) -> Result<String> {

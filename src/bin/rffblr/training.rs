@@ -6,7 +6,8 @@ use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use rffblr::catalogue;
-use rffblr::data::{Dataset, EncodeError, Encoder, MissingInputs, RoleChoice, Roles, split_names};
+use rffblr::data::{Dataset, EncodeError, Encoder, Folds, MissingInputs, RoleChoice, Roles, Split, split_names};
+use rffblr::metrics::SplitBy;
 use rffblr::table::{self, Table, TableError};
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,14 @@ pub struct TableArguments {
     /// Column of row weights; weight 2 means the row counts twice
     #[arg(long, value_name = "NAME")]
     weight: Option<String>,
+    /// Column whose equal values mark rows that belong together, such as visits of one patient: whole groups are held out
+    /// where the model is tested. It is no input
+    #[arg(long, value_name = "NAME", conflicts_with = "time")]
+    group: Option<String>,
+    /// Column that orders the rows in time, numbers or dates such as 2024-05-31: where the model is tested, it is trained
+    /// on the past and tested on the future. Dates are no input
+    #[arg(long, value_name = "NAME")]
+    time: Option<String>,
     /// Columns to read as text, one level per distinct value, although they hold numbers
     #[arg(long, value_name = "NAMES")]
     text: Vec<String>,
@@ -68,12 +77,14 @@ impl TableArguments {
     pub fn read(&self) -> Result<Training> {
         let (path, targets) = self.source()?;
         let choice = well_formed(RoleChoice::parse(&targets, &self.ignore, self.weight.as_deref()));
+        let choice = well_formed(choice.with_order(self.group.as_deref(), self.time.as_deref()));
         let mut options = choice.read_options();
         options.text_columns = well_formed(split_names(&self.text));
         options.delimiter = self.delimiter;
         let table = table::read(&path, &options)?;
         let roles = choice.resolve(&table)?;
-        let (rows, notes) = roles.observed_rows(&table)?;
+        let (rows, mut notes) = roles.observed_rows(&table)?;
+        notes.extend(roles.order_notes(&table));
         Ok(Training { table, roles, rows, missing: self.missing, notes })
     }
 
@@ -135,5 +146,15 @@ impl Training {
             self.notes.iter().chain(&notes).for_each(|note| output::note(note));
         }
         Ok((encoder, data))
+    }
+
+    /// Folds of the rows that tell something about a target, as the columns of groups or times ask.
+    pub fn folds(&self, count: usize, seed: u64) -> Result<(Folds, SplitBy)> {
+        Ok(self.roles.folds(&self.table, &self.rows, count, seed)?)
+    }
+
+    /// One fold, encoded by what its training rows tell alone. Also gives those rows.
+    pub fn split(&self, folds: &Folds, fold: usize) -> Result<(Split, Vec<usize>)> {
+        Ok(Split::of_table(&self.table, &self.roles, self.missing, &self.rows, folds, fold)?)
     }
 }

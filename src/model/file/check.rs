@@ -56,6 +56,9 @@ impl TryFrom<Stored> for Model {
         if let Some(encoder) = &stored.encoder {
             encoder.check(&input_names, &target_names)?;
         }
+        if stored.check.as_ref().is_some_and(|check| !check.fits(tasks)) {
+            return Err(format!("`check` does not have scores of {tasks} targets"));
+        }
         Ok(Model {
             settings: stored.settings,
             input_names,
@@ -68,6 +71,7 @@ impl TryFrom<Stored> for Model {
             rows,
             fingerprint: stored.training.sha256,
             encoder: stored.encoder,
+            check: stored.check,
             writer: stored.writer,
         })
     }

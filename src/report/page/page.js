@@ -46,24 +46,31 @@ function counted(count, what) {
   return count === 1 ? `1 ${what}` : `${count} ${what}s`;
 }
 
+/** The scores of the refits come with the verdict, those of rows left out at fixed scales with the diagnostics. */
 function fillTargets(task) {
-  if (!facts.quality) return;
-  const rows = facts.quality.tasks.map((t, c) => [
-    facts.targets[c],
-    t.observed,
-    short(t.r2),
-    short(facts.quality.methods[1].r2[c]),
-    short(t.rmse),
-    short(t.mae),
-    `${Math.round(100 * t.coverage)} %`,
-    short(facts.model.noise_std[c]),
-  ]);
-  const table = tableOf(
-    ["each row left out in turn", "values", "R²", "ridge R²", "RMSE", "MAE", "in 90 % interval", "noise std"],
-    rows,
-  );
-  table.querySelectorAll("tbody tr")[task].className = "chosen";
-  document.getElementById("targets-table").replaceChildren(table);
+  const score = (value) => (value === null ? "–" : value.toFixed(3));
+  const fill = (place, title, marks, header, more) => {
+    const rows = marks.tasks.map((t, c) => [
+      facts.targets[c],
+      t.observed,
+      score(t.r2) + (t.r2_se === null ? "" : ` ± ${score(t.r2_se)}`),
+      score(marks.methods[1].r2[c]),
+      score(marks.methods[2].r2[c]),
+      short(t.rmse),
+      short(t.mae),
+      `${Math.round(100 * t.coverage)} %`,
+      ...more(c),
+    ]);
+    const names = ["values", "R²", "ridge R²", "mean R²", "RMSE", "MAE", "in 90 % interval", ...header];
+    const table = tableOf([title, ...names], rows);
+    table.querySelectorAll("tbody tr")[task].className = "chosen";
+    document.getElementById(place).replaceChildren(table);
+  };
+  if (facts.check) fill("checked-table", facts.check.how, facts.check, [], () => []);
+  if (facts.quality)
+    fill("left-out-table", "each row left out in turn, at fixed scales", facts.quality, ["noise std"], (c) => [
+      short(facts.model.noise_std[c]),
+    ]);
 }
 
 function csvOf(rows) {

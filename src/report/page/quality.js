@@ -1,4 +1,5 @@
-// Figures of how well the model predicts rows left out. Every figure says in which part of the page it stands, how to
+// Figures of how well the model predicts: of rows left out one by one at fixed scales, and beside simpler models in the
+// refits on held-out folds. Every figure says in which part of the page it stands, how to
 // read it, what it needs, what its data are as a table, and how it is drawn; `facts` are what the program computed.
 
 const REACH = 1.6448536269514722; // of a 90 % interval, in standard deviations
@@ -9,7 +10,7 @@ const QUALITY_FIGURES = [
     id: "observed",
     title: "Observed against predicted",
     read: (facts) =>
-      "Each point is a row, predicted without it; on the line the prediction is right. " +
+      "Each point is a row, predicted without it at fixed scales; on the line the prediction is right. " +
       `Bars are 90 % intervals; those that miss are orange.${rowsShown(facts)}`,
     needs: needsRows,
     table: leftOut,
@@ -77,18 +78,18 @@ const QUALITY_FIGURES = [
     id: "comparison",
     once: true,
     title: "Beside simpler models",
-    read:
-      "R² of each target with every row left out: longer is better. If ridge regression reaches as far, " +
-      "straight lines are enough.",
-    needs: needsData,
+    read: (facts) =>
+      `R² of each target, ${facts.check ? `on rows not seen (${facts.check.how})` : "with each row left out at fixed scales"}: ` +
+      "longer is better. If ridge regression reaches as far, straight lines are enough.",
+    needs: (facts) => (facts.check ? null : needsData(facts)),
     table: (facts) =>
-      facts.quality.methods.flatMap((m) =>
+      marksOf(facts).methods.flatMap((m) =>
         facts.targets.map((target, c) => ({ method: m.name, target, r2: m.r2[c], rmse: m.rmse[c] })),
       ),
     draw(facts, task, width) {
       const bars = this.table(facts);
-      const low = Math.max(Math.min(0, ...bars.map((d) => d.r2)), -0.5);
-      const methods = facts.quality.methods.map((m) => m.name);
+      const low = Math.max(Math.min(0, ...bars.map((d) => d.r2 ?? 0)), -0.5);
+      const methods = marksOf(facts).methods.map((m) => m.name);
       return plot(width, {
         height: 40 + facts.targets.length * Math.max(34, Math.min(60, 360 / facts.targets.length)),
         marginLeft: Math.min(150, width / 3),
@@ -236,6 +237,11 @@ const QUALITY_FIGURES = [
     },
   },
 ];
+
+/** The refits on held-out folds, if there are any; else what rows left out at fixed scales say. */
+function marksOf(facts) {
+  return facts.check ?? facts.quality;
+}
 
 /** The observed cells of a target, one object for each row. */
 function leftOut(facts, task) {

@@ -3,14 +3,14 @@
 mod report;
 pub mod selection;
 
-use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::training::{TableArguments, Training};
 use crate::watch::Watch;
 use anyhow::{Result, bail};
 use rffblr::data::Folds;
-use rffblr::evaluate::{FoldResult, evaluate};
+use rffblr::evaluate::{FoldResult, evaluate, in_parallel};
 use rffblr::method::{Method, by_name};
+use rffblr::metrics::SplitBy;
 use rffblr::select::{Plan, Progress};
 use selection::{Selection, SelectionArguments};
 use std::path::PathBuf;
@@ -21,17 +21,18 @@ use std::sync::{Mutex, PoisonError};
 Examples:
   rffblr evaluate cohort.csv --targets glucose,pressure --ignore id
   rffblr evaluate cohort.csv --targets last:3 --folds 5 --methods rffblr,rffblr-paper,mean
+  rffblr evaluate visits.csv --targets glucose --group patient --folds 5
   rffblr evaluate jura --fold-file folds.json --json > scores.json
   rffblr evaluate jura --methods rffblr,mmr,fnn --grid coarse --journal jura.journal")]
 #[command(after_long_help = after_help())]
 pub struct Arguments {
     #[command(flatten)]
     table: TableArguments,
-    /// Number of folds, dealt out at random
+    /// Number of folds: dealt out at random, or as --group or --time says
     #[arg(long, value_name = "K", default_value_t = 10, conflicts_with = "fold_file")]
     folds: usize,
     /// Folds from a file: a JSON list of lists of test rows, counted from 0, such as [[0, 3], [1, 2]]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["group", "time"])]
     fold_file: Option<PathBuf>,
     /// Methods to compare
     #[arg(long, value_name = "NAMES", default_value = "rffblr,mean", value_delimiter = ',')]
@@ -55,7 +56,8 @@ fn after_help() -> String {
     format!(
         "Methods:{methods}\n\n\
          Scores: task R² is the mean over targets, pooled R² takes all cells as one vector; aRRMSE is relative to the \
-         mean of the training rows; NLPD, CRPS and coverage judge the uncertainty. Every fit has one thread to itself, \
+         mean of the training rows; a target that never varies does not count in R². Out of fold, R² is that of the held-out \
+         rows of all folds together, ± its standard error by the jackknife over folds; NLPD, CRPS and coverage judge the uncertainty. Every fit has one thread to itself, \
          so that its seconds can be compared."
     )
 }
@@ -63,9 +65,9 @@ fn after_help() -> String {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let methods = methods(&arguments.methods)?;
     let training = arguments.table.read()?;
-    let folds = match &arguments.fold_file {
-        Some(file) => Folds::read(file, training.table.rows())?,
-        None => Folds::random(training.table.rows(), arguments.folds, arguments.seed)?,
+    let (folds, by) = match &arguments.fold_file {
+        Some(file) => (Folds::read(file, training.table.rows())?, SplitBy::Custom),
+        None => training.folds(arguments.folds, arguments.seed)?,
     };
     if !arguments.quiet {
         tell(&training, &folds)?;
@@ -78,10 +80,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let targets = &training.roles.targets;
     output::print(&if arguments.json {
         let (data, seed) = (&arguments.table.data, arguments.seed);
-        let about = report::About { training: &training, data, seed, selection: &selection };
-        format!("{:#}\n", report::json(&about, &methods, &results))
+        let about = report::About { training: &training, data, seed, selection: &selection, by: &by };
+        format!("{:#}\n", report::json(&about, &methods, &results)?)
     } else {
-        report::tables(targets, &methods, &results)
+        report::tables(targets, &methods, &results)?
     })
 }
 
@@ -102,10 +104,10 @@ pub fn methods(names: &[String]) -> Result<Vec<&'static dyn Method>> {
 fn tell(training: &Training, folds: &Folds) -> Result<()> {
     training.encode(false)?;
     if folds.never_tested() > 0 {
-        output::note(&format!("rows that no fold tests, so that they train in every fold: {}", folds.never_tested()));
+        output::note(&format!("rows that train and that no fold tests: {}", folds.never_tested()));
     }
     if folds.test().iter().any(|test| test.len() == 1) {
-        output::note("R² of a single test row is 1 if it is predicted exactly, else 0: larger folds say more");
+        output::note("a single test row has no R²: such folds count in the R² of all held-out rows alone");
     }
     Ok(())
 }
@@ -122,7 +124,7 @@ fn cross_validate(
     let workers = rayon::current_num_threads().min(jobs);
     let series = methods.iter().map(|method| (method.name().to_owned(), folds.count()));
     let watch = Watch::new(series, workers, arguments.quiet);
-    let results = in_parallel(workers, jobs, |job| {
+    let results = in_parallel(workers, jobs, |job| -> Result<FoldResult> {
         let (fold, number) = (job / methods.len(), job % methods.len());
         let method = methods[number];
         let selecting = Mutex::new(0.0);
@@ -131,7 +133,7 @@ fn cross_validate(
             watch.inner_fold(number, progress);
         };
         let fit = || -> Result<FoldResult> {
-            let (split, rows) = split(training, folds, fold)?;
+            let (split, rows) = training.split(folds, fold)?;
             let inner = selection.inner_folds(fold, &rows, arguments.seed)?;
             let (seed, grid, inner) = (arguments.seed, selection.grid, inner.as_deref());
             let plan = Plan { seed, grid, inner, journal: selection.journal.as_ref(), progress: Some(&progress) };

@@ -3,9 +3,10 @@
 use super::selection::Selection;
 use crate::output;
 use crate::training::Training;
+use anyhow::Result;
 use rffblr::evaluate::{FoldResult, Summary};
 use rffblr::method::Method;
-use rffblr::metrics::PerTask;
+use rffblr::metrics::{OutOfFold, PerTask, SplitBy, with_error};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -43,39 +44,69 @@ const TASK_QUANTITIES: [TaskQuantity; 7] = [
 const ABREAST: usize = 4;
 
 /// Over the folds that could be scored; `None` for a method that does not have this number.
-fn summary(folds: &[FoldResult], value: fn(&FoldResult) -> Option<f64>) -> Option<Summary> {
-    let scored = folds.iter().filter(|fold| fold.is_scored());
+fn summary(folds: &[FoldResult], key: &str, value: fn(&FoldResult) -> Option<f64>) -> Option<Summary> {
+    let varies = |fold: &FoldResult| (0..fold.scores.per_task.r2.len()).any(|task| fold.varies(task));
+    let scored = folds.iter().filter(|fold| if key == "task_r2" { varies(fold) } else { fold.is_scored() });
     Summary::of(&scored.map(value).collect::<Option<Vec<f64>>>()?)
 }
 
-/// The same for one task, over the folds in which it was observed.
-fn task_summary(folds: &[FoldResult], task: usize, values: fn(&PerTask) -> Option<&[f64]>) -> Option<Summary> {
-    let observed = folds.iter().map(|fold| &fold.scores.per_task).filter(|tasks| tasks.observed[task] > 0);
+/// The same for one task, over the folds in which it was observed, and varies if the number is an R².
+fn task_summary(
+    folds: &[FoldResult],
+    task: usize,
+    key: &str,
+    values: fn(&PerTask) -> Option<&[f64]>,
+) -> Option<Summary> {
+    let counts = |fold: &&FoldResult| match key {
+        "r2" => fold.varies(task),
+        _ => fold.scores.per_task.observed[task] > 0,
+    };
+    let observed = folds.iter().filter(counts).map(|fold| &fold.scores.per_task);
     Summary::of(&observed.map(|tasks| values(tasks).map(|all| all[task])).collect::<Option<Vec<f64>>>()?)
 }
 
 /// A table of all scores, and one for each of two scores by target.
-pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> String {
+pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Result<String> {
     let folds = results.first().map_or(0, Vec::len);
+    let together = results.iter().map(|folds| out_of_fold(folds)).collect::<Result<Vec<OutOfFold>>>()?;
     let mut text = String::new();
-    for (methods, results) in methods.chunks(ABREAST).zip(results.chunks(ABREAST)) {
+    let chunks = methods.chunks(ABREAST).zip(results.chunks(ABREAST)).zip(together.chunks(ABREAST));
+    for ((methods, results), together) in chunks {
         let header = |first: String| [first].into_iter().chain(methods.iter().map(|method| method.name().to_owned()));
         let row = |label: &str, value: &dyn Fn(&[FoldResult]) -> Option<Summary>| {
             [label.to_owned()].into_iter().chain(results.iter().map(|folds| mean_and_sd(value(folds)))).collect()
         };
-        let all = QUANTITIES.iter().filter_map(|(_, label, value)| Some((label.as_ref()?, value)));
-        let rows = all.map(|(label, &value)| row(label, &|folds| summary(folds, value))).collect();
+        let scored = |label: &str, score: &dyn Fn(&OutOfFold) -> (f64, f64)| -> Vec<String> {
+            let cells = together.iter().map(|method| {
+                let (score, error) = score(method);
+                with_error(score, error)
+            });
+            [label.to_owned()].into_iter().chain(cells).collect()
+        };
+        let mut rows = vec![scored("task R²", &|method| (method.scores.task_r2, method.task_r2_se))];
+        let each = targets.iter().enumerate();
+        rows.extend(
+            each.map(|(task, name)| scored(name, &|method| (method.scores.per_task.r2[task], method.r2_se[task]))),
+        );
+        text += &format!("{}\n\n", output::table(header(String::from("R² of all held-out rows")), rows));
+        let all = QUANTITIES.iter().filter_map(|(key, label, value)| Some((key, label.as_ref()?, value)));
+        let rows = all.map(|(key, label, &value)| row(label, &|folds| summary(folds, key, value))).collect();
         text += &format!("{}\n\n", output::table(header(format!("mean ± sd of {folds} folds")), rows));
         for (title, key) in [("R² by target", "r2"), ("90 % coverage by target", "coverage90")] {
             let Some(&(_, values)) = TASK_QUANTITIES.iter().find(|(name, _)| *name == key) else { continue };
             let rows = targets.iter().enumerate();
-            let rows = rows.map(|(task, name)| row(name, &|folds| task_summary(folds, task, values))).collect();
+            let rows = rows.map(|(task, name)| row(name, &|folds| task_summary(folds, task, key, values))).collect();
             text += &format!("{}\n\n", output::table(header(title.to_owned()), rows));
         }
     }
     text += &chosen_table(methods, results).map_or(String::new(), |table| format!("{table}\n"));
     text.truncate(text.trim_end().len());
-    text + "\n"
+    Ok(text + "\n")
+}
+
+/// The scores of the held-out rows of all folds together.
+fn out_of_fold(folds: &[FoldResult]) -> Result<OutOfFold> {
+    Ok(OutOfFold::new(&folds.iter().map(|fold| fold.held_out.clone()).collect::<Vec<_>>())?)
 }
 
 /// How often each value of a hyper-parameter was chosen; `None` if no method chooses.
@@ -133,36 +164,39 @@ pub struct About<'a> {
     pub data: &'a Path,
     pub seed: u64,
     pub selection: &'a Selection,
+    pub by: &'a SplitBy,
 }
 
 /// Everything, for programs. NaN and infinity, which JSON lacks, are null.
-pub fn json(about: &About<'_>, methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Value {
+pub fn json(about: &About<'_>, methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Result<Value> {
     let targets = &about.training.roles.targets;
-    let methods: Map<String, Value> = methods
-        .iter()
-        .zip(results)
-        .map(|(method, folds)| (method.name().to_owned(), Value::Object(method_json(targets, folds))))
-        .collect();
-    json!({
+    let mut all = Map::new();
+    for (method, folds) in methods.iter().zip(results) {
+        let mut facts = method_json(targets, folds);
+        facts.insert("out_of_fold".into(), json!(out_of_fold(folds)?));
+        all.insert(method.name().to_owned(), Value::Object(facts));
+    }
+    Ok(json!({
         "version": crate::VERSION,
         "data": about.data.display().to_string(),
         "rows": about.training.table.rows(),
         "targets": targets,
+        "split": about.by,
         "seed": about.seed,
         "grid": about.selection.grid.name(),
         "inner_folds": about.selection.inner_json(),
-        "methods": methods,
-    })
+        "methods": all,
+    }))
 }
 
 fn method_json(targets: &[String], folds: &[FoldResult]) -> Map<String, Value> {
     let null = json!({"mean": null, "sd": null});
     let or_null = |summary: Option<Summary>| summary.map_or(null.clone(), |summary| json!(summary));
     let mut out: Map<String, Value> =
-        QUANTITIES.iter().map(|&(key, _, value)| (key.to_owned(), or_null(summary(folds, value)))).collect();
+        QUANTITIES.iter().map(|&(key, _, value)| (key.to_owned(), or_null(summary(folds, key, value)))).collect();
     let task = |(task, name): (usize, &String)| {
         let scores = TASK_QUANTITIES.iter();
-        let scores = scores.map(|&(key, values)| (key.to_owned(), or_null(task_summary(folds, task, values))));
+        let scores = scores.map(|&(key, values)| (key.to_owned(), or_null(task_summary(folds, task, key, values))));
         (name.clone(), Value::Object(scores.collect()))
     };
     out.insert("tasks".into(), Value::Object(targets.iter().enumerate().map(task).collect()));

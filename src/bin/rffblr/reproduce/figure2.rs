@@ -6,12 +6,11 @@ use super::record::{Key, Record, evaluate_timed};
 use super::source::Source;
 use super::store::Store;
 use super::{RunArguments, report_failures, summary, table2};
-use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::watch::Watch;
 use anyhow::{Result, bail};
 use rffblr::baselines::{Layer, SbElm};
-use rffblr::evaluate::{Split, Summary};
+use rffblr::evaluate::{Split, Summary, in_parallel};
 use rffblr::method::{Method, RffBlr};
 use rffblr::select::{Journal, Plan};
 use rffblr::{FeatureCount, Settings};
@@ -163,7 +162,7 @@ fn run_all(
     let watched = series.iter().enumerate().map(|(number, series)| (name(series), fits(number)));
     let watch = Watch::new(watched, workers, run.quiet);
     let failures = Mutex::new(Vec::new());
-    in_parallel(workers, jobs.len(), |number| {
+    in_parallel(workers, jobs.len(), |number| -> Result<()> {
         let job = &jobs[number];
         if let Err(problem) = run_job(series[job.series], job, run, store, bandwidths, &watch) {
             let text = format!("{}, fold {}: {}", name(&series[job.series]), job.fold + 1, output::explained(&problem));
@@ -185,7 +184,7 @@ fn run_job(
     bandwidths: &Bandwidths,
     watch: &Watch,
 ) -> Result<()> {
-    let (split, rows) = split(&source.training, &source.folds, job.fold)?;
+    let (split, rows) = source.training.split(&source.folds, job.fold)?;
     let inner = source.inner_folds(job.fold, &rows);
     let plan = Plan { seed: 0, grid: run.grid, inner: inner.as_deref(), journal: None, progress: None };
     let exponent = match machine {

@@ -124,7 +124,7 @@ impl Source {
 
 fn inner(nested: &NestedFolds, training: &Training, folds: &Folds, fold: usize) -> Vec<Vec<usize>> {
     let used = |row: &usize| training.rows.binary_search(row).is_ok();
-    let rows: Vec<usize> = folds.train(&folds.test()[fold]).into_iter().filter(used).collect();
+    let rows: Vec<usize> = folds.train(fold).into_iter().filter(used).collect();
     nested.positions(fold, &rows)
 }
 

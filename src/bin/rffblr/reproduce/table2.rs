@@ -4,11 +4,10 @@ use super::record::{Key, Record, evaluate_timed};
 use super::source::Source;
 use super::store::Store;
 use super::{RunArguments, report_failures};
-use crate::harness::{in_parallel, split};
 use crate::output;
 use crate::watch::Watch;
 use anyhow::Result;
-use rffblr::evaluate::Summary;
+use rffblr::evaluate::{Summary, in_parallel};
 use rffblr::method::Method;
 use rffblr::select::{Grid, Journal, Plan, Progress};
 use std::sync::{Mutex, PoisonError};
@@ -111,7 +110,7 @@ fn run_jobs(
     let watched = series.iter().enumerate().map(|(number, series)| (name(series), left(number)));
     let watch = Watch::new(watched, workers, run.quiet);
     let failures = Mutex::new(Vec::new());
-    in_parallel(workers, jobs.len(), |number| {
+    in_parallel(workers, jobs.len(), |number| -> Result<()> {
         let job = &jobs[number];
         let this = &series[job.series];
         match run_job(this, job, run.grid, journal, &watch) {
@@ -145,7 +144,7 @@ fn run_job(series: &Series<'_>, job: &Job, grid: Grid, journal: &Journal, watch:
         }
         watch.inner_fold(job.series, progress);
     };
-    let (split, rows) = split(&source.training, &source.folds, job.fold)?;
+    let (split, rows) = source.training.split(&source.folds, job.fold)?;
     let inner = source.inner_folds(job.fold, &rows);
     let plan =
         Plan { seed: job.seed, grid, inner: inner.as_deref(), journal: Some(journal), progress: Some(&progress) };

@@ -1,0 +1,216 @@
+//! Scores over the folds of a cross-validation, all held-out cells together, and the record of such a check.
+
+use super::scores::{number_or_nan, numbers_or_nan};
+use super::{MetricsError, ReferenceMean, Scores, Spread, task_r2};
+use crate::linalg::Mat;
+use serde::{Deserialize, Serialize};
+
+/// Probability of the interval whose coverage is scored.
+pub const LEVEL: f64 = 0.9;
+
+/// The rows that one fold held out: what was observed (NaN where nothing was) and what was predicted, rows × tasks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldOut {
+    /// What was observed.
+    pub truth: Mat<f64>,
+    /// What was expected by a fit that has not seen these rows.
+    pub mean: Mat<f64>,
+    /// Standard deviation of an observation around it; `None` for methods without uncertainty.
+    pub std: Option<Mat<f64>>,
+}
+
+impl HeldOut {
+    /// Whether two of the observed cells of a task differ, so that it has an R².
+    pub fn varies(&self, task: usize) -> bool {
+        let mut cells = self.truth.col_as_slice(task).iter().filter(|y| !y.is_nan());
+        cells.next().is_some_and(|first| cells.any(|y| y != first))
+    }
+}
+
+/// Scores over all held-out cells of all folds, with the standard errors of R².
+///
+/// R² is 1 − Σ(y − ŷ)² / Σ(y − ȳ)² with the sums, and the mean ȳ, over the cells of all folds: not the mean of the folds'
+/// own R², which is noisy and too low where folds are small. A standard error is the jackknife's over K folds,
+/// √((K − 1)/K Σₖ (R²₋ₖ − mean)²), where R²₋ₖ leaves the cells of fold k out; it is NaN with fewer than two folds, and if
+/// what is left of a target without some fold never varies.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OutOfFold {
+    /// All scores; relative errors are relative to the mean of the held-out cells.
+    pub scores: Scores,
+    /// Standard error of the task R².
+    #[serde(deserialize_with = "number_or_nan")]
+    pub task_r2_se: f64,
+    /// Standard error of the R² of each task.
+    #[serde(deserialize_with = "numbers_or_nan")]
+    pub r2_se: Vec<f64>,
+}
+
+impl OutOfFold {
+    /// Scores the folds of one method, which all have the same tasks.
+    pub fn new(folds: &[HeldOut]) -> Result<OutOfFold, MetricsError> {
+        let all = stacked(&folds.iter().collect::<Vec<_>>())?;
+        let spread = all.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
+        let scores = Scores::new(all.truth.as_ref(), all.mean.as_ref(), spread, ReferenceMean::Test)?;
+        let tasks = all.truth.ncols();
+        let varies: Vec<bool> = (0..tasks).map(|c| all.varies(c)).collect();
+        let mut without = Vec::with_capacity(folds.len());
+        for k in 0..folds.len() {
+            let others: Vec<&HeldOut> =
+                folds.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, fold)| fold).collect();
+            let others = stacked(&others)?;
+            without.push(if others.truth.nrows() == 0 {
+                vec![f64::NAN; tasks]
+            } else {
+                task_r2(others.truth.as_ref(), others.mean.as_ref())?.per_task
+            });
+        }
+        // A fold without a cell of a task has no say in its error.
+        let has = |k: usize, c: usize| folds[k].truth.col_as_slice(c).iter().any(|y| !y.is_nan());
+        let of_task = |c: usize| {
+            let folds = (0..folds.len()).filter(|&k| has(k, c));
+            jackknife(&folds.map(|k| without[k][c]).collect::<Vec<f64>>())
+        };
+        let mean = |r2: &Vec<f64>| {
+            let count = varies.iter().filter(|varies| **varies).count();
+            r2.iter().zip(&varies).filter(|(_, varies)| **varies).map(|(r2, _)| r2).sum::<f64>() / count as f64
+        };
+        let scored = (0..folds.len()).filter(|&k| (0..tasks).any(|c| has(k, c)));
+        let task_r2_se = jackknife(&scored.map(|k| mean(&without[k])).collect::<Vec<f64>>());
+        Ok(OutOfFold { scores, task_r2_se, r2_se: (0..tasks).map(of_task).collect() })
+    }
+}
+
+/// √((K − 1)/K Σ (θₖ − mean)²) for the K values that leave one fold out each; NaN for fewer than two.
+fn jackknife(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    if values.len() < 2 {
+        return f64::NAN;
+    }
+    let mean = values.iter().sum::<f64>() / count;
+    ((count - 1.0) / count * values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()).sqrt()
+}
+
+/// The rows of all folds, one below the other; deviations only if every fold has them.
+fn stacked(folds: &[&HeldOut]) -> Result<HeldOut, MetricsError> {
+    let tasks = folds.first().map_or(0, |fold| fold.truth.ncols());
+    for fold in folds {
+        let expected = (fold.truth.nrows(), tasks);
+        let tables = [("truth", Some(&fold.truth)), ("prediction", Some(&fold.mean)), ("deviation", fold.std.as_ref())];
+        for (what, table) in tables {
+            if let Some(found) = table.map(Mat::shape).filter(|found| *found != expected) {
+                return Err(MetricsError::ShapeMismatch { what, expected, found });
+            }
+        }
+    }
+    let rows = folds.iter().map(|fold| fold.truth.nrows()).sum();
+    let stack = |table: fn(&HeldOut) -> Option<&Mat<f64>>| {
+        let mut out = Mat::zeros(rows, tasks);
+        let mut next = 0;
+        for fold in folds {
+            let part = table(fold)?;
+            out.as_mut().subrows_mut(next, part.nrows()).copy_from(part);
+            next += part.nrows();
+        }
+        Some(out)
+    };
+    let none = || Mat::zeros(0, tasks);
+    Ok(HeldOut {
+        truth: stack(|fold| Some(&fold.truth)).unwrap_or_else(none),
+        mean: stack(|fold| Some(&fold.mean)).unwrap_or_else(none),
+        std: stack(|fold| fold.std.as_ref()),
+    })
+}
+
+/// How rows were split into those to learn from and those to be tested on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum SplitBy {
+    /// At random, every row alone.
+    Random {
+        /// Seed that dealt them out.
+        seed: u64,
+    },
+    /// Whole groups are held out: rows with the same value of a column.
+    Group {
+        /// The column, if it has a name.
+        column: Option<String>,
+        /// Seed that dealt them out.
+        seed: u64,
+    },
+    /// Trained on the past, tested on the future.
+    Time {
+        /// The column that orders the rows.
+        column: String,
+    },
+    /// As whoever asked for the check said.
+    Custom,
+}
+
+impl std::fmt::Display for SplitBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SplitBy::Random { .. } => write!(f, "random folds"),
+            SplitBy::Group { column: Some(column), .. } => write!(f, "whole groups of {column} held out"),
+            SplitBy::Group { column: None, .. } => write!(f, "whole groups held out"),
+            SplitBy::Time { column } => write!(f, "trained on the past, tested on the future by {column}"),
+            SplitBy::Custom => write!(f, "folds of one's own"),
+        }
+    }
+}
+
+/// How well a model's recipe does on rows it has not seen: refits of everything it learned, each tested on the rows of a
+/// fold it was not given, beside ridge regression and the training mean on the same folds. It holds scores and no row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// How rows were split.
+    pub split: SplitBy,
+    /// Number of refits.
+    pub folds: usize,
+    /// Rows that were tested, once or more.
+    pub rows: usize,
+    /// The model's recipe.
+    pub model: OutOfFold,
+    /// Ridge regression.
+    pub ridge: OutOfFold,
+    /// The mean of each fold's training rows.
+    pub mean: OutOfFold,
+}
+
+impl Check {
+    /// The score in a sentence.
+    pub fn headline(&self) -> String {
+        let share = |method: &OutOfFold| format!("{:.0} %", 100.0 * method.scores.task_r2.max(0.0));
+        if self.model.scores.task_r2.is_nan() {
+            return format!("No target varies in the rows that were held out ({} refits, {}).", self.folds, self.split);
+        }
+        let tasks = self.model.r2_se.len();
+        let over = if tasks == 1 { String::new() } else { format!(", on average over {tasks} targets") };
+        format!(
+            "Explains {} of the variance of rows it has not seen{over} (task R² {}; {} refits, {}); ridge regression {}.",
+            share(&self.model),
+            with_error(self.model.scores.task_r2, self.model.task_r2_se),
+            self.folds,
+            self.split,
+            share(&self.ridge),
+        )
+    }
+
+    /// What a model file must hold for the check to belong to a model with so many tasks.
+    pub(crate) fn fits(&self, tasks: usize) -> bool {
+        [&self.model, &self.ridge, &self.mean].iter().all(|method| {
+            let each = &method.scores.per_task;
+            let optional = [&each.nlpd, &each.crps, &each.coverage].map(|list| list.as_ref().map_or(tasks, Vec::len));
+            let lists = [each.r2.len(), each.rrmse.len(), each.rmse.len(), each.mae.len(), method.r2_se.len()];
+            each.observed.len() == tasks && lists.iter().chain(&optional).all(|&count| count == tasks)
+        })
+    }
+}
+
+/// A score and its standard error, `–` for a score that is not defined.
+pub fn with_error(score: f64, error: f64) -> String {
+    match (score.is_nan(), error.is_nan()) {
+        (true, _) => "–".into(),
+        (false, true) => format!("{score:.3}"),
+        (false, false) => format!("{score:.3} ± {error:.3}"),
+    }
+}
