@@ -66,31 +66,36 @@ def cosines_in_numpy(model):
 def machine_in_numpy(model):
     """The function of a kernel machine as a function of numpy arrays, a block of rows at a time."""
     file = json.loads(model.model_.to_json())
-    machine, kernel = file["machine"], file["machine"]["kernel"]
+    machine = file["machine"]
 
     def table(entry):
         return np.reshape(entry["values"], (entry["columns"], entry["rows"])).T
 
-    rows, beta, relevance = table(machine["rows"]), table(machine["coefficients"]), np.asarray(kernel["relevance"])
+    rows = table(machine["rows"])
+    groups = [(group["tasks"], group["kernel"], table(group["coefficients"])) for group in machine["groups"]]
     mean, scale = np.asarray(file["inputs"]["mean"]), np.asarray(file["inputs"]["scale"])
     shift, unit = np.asarray(file["targets"]["mean"]), np.asarray(file["targets"]["scale"])
 
     def squares(A, B):
         return np.maximum((A**2).sum(1)[:, None] + (B**2).sum(1) - 2 * A @ B.T, 0)
 
+    def kappa(kernel, Z):
+        relevance = np.asarray(kernel["relevance"])
+        out = 1 + kernel["linear"] / Z.shape[1] * (Z @ rows.T)
+        out += kernel["rbf"]["variance"] * np.exp(-kernel["rbf"]["scale"] * squares(Z, rows))
+        root = np.sqrt(squares(Z * np.sqrt(relevance), rows * np.sqrt(relevance)))
+        out += kernel["laplace"]["variance"] * np.exp(-kernel["laplace"]["scale"] * root)
+        absolute = np.zeros_like(out)
+        for d, r in enumerate(relevance):
+            absolute += r * np.abs(Z[:, d, None] - rows[:, d])
+        return out + kernel["laplace_l1"]["variance"] * np.exp(-kernel["laplace_l1"]["scale"] * absolute)
+
     def function(X):
-        out = np.empty((len(X), beta.shape[1]))
+        out = np.empty((len(X), len(unit)))
         for start in range(0, len(X), 2000):
             Z = (X[start : start + 2000] - mean) / scale
-            kappa = 1 + kernel["linear"] / Z.shape[1] * (Z @ rows.T)
-            kappa += kernel["rbf"]["variance"] * np.exp(-kernel["rbf"]["scale"] * squares(Z, rows))
-            root = np.sqrt(squares(Z * np.sqrt(relevance), rows * np.sqrt(relevance)))
-            kappa += kernel["laplace"]["variance"] * np.exp(-kernel["laplace"]["scale"] * root)
-            absolute = np.zeros_like(kappa)
-            for d, r in enumerate(relevance):
-                absolute += r * np.abs(Z[:, d, None] - rows[:, d])
-            kappa += kernel["laplace_l1"]["variance"] * np.exp(-kernel["laplace_l1"]["scale"] * absolute)
-            out[start : start + 2000] = shift + unit * (kappa @ beta)
+            for tasks, kernel, beta in groups:
+                out[start : start + 2000, tasks] = shift[tasks] + unit[tasks] * (kappa(kernel, Z) @ beta)
         return out
 
     return function

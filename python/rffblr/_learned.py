@@ -159,7 +159,8 @@ class Learned(Estimator):
             ``total`` and ``first_order`` : arrays (n_inputs, n_targets), shares of the variance of the prediction
             with and without interactions;
             ``total_std`` and ``first_order_std`` : their posterior standard deviations;
-            ``scales`` : array (n_inputs,), how fast the kernel changes along each input, which is no relevance.
+            ``scales`` : array (n_inputs, n_targets), how fast the kernel of each target changes along each input, which is
+            no relevance.
 
         Examples
         --------

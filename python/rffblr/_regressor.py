@@ -100,8 +100,11 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         What :meth:`check` found; only after it, or if the model file has it.
     elbo_ : float
         The bound where the fit ended, in nats.
-    gamma_ : float
-        Learned bandwidth of the RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
+    gamma_ : array of shape (n_targets,)
+        Learned bandwidth of each target's RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
+    target_groups_ : list of lists of str
+        Names of the targets that share a kernel, with its input scales: one list of all of them, unless their evidence
+        asked for kernels of their own.
     n_active_ : int
         Terms of the function: kept cosines and links, or a kernel term for each row.
     n_iter_ : int
@@ -138,7 +141,8 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     """
 
     elbo_: float
-    gamma_: float
+    gamma_: Floats
+    target_groups_: list[list[str]]
     n_active_: int
     n_iter_: int
     converged_: bool
@@ -256,7 +260,8 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     def _adopt(self, model: _rffblr.Model) -> None:
         self.model_ = model
         self.elbo_ = model.bound
-        self.gamma_ = model.gamma
+        self.gamma_ = np.asarray(model.gamma)
+        self.target_groups_ = model.target_groups
         self.n_active_ = model.active
         self.n_iter_ = model.steps
         self.converged_ = model.converged

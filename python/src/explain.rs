@@ -64,7 +64,7 @@ pub fn explain<'py>(
     out.set_item("first_order", array(py, &shares.first_order)?)?;
     out.set_item("total_std", array(py, &shares.total_std)?)?;
     out.set_item("first_order_std", array(py, &shares.first_order_std)?)?;
-    out.set_item("scales", PyArray1::from_vec(py, scales))?;
+    out.set_item("scales", array(py, &scales)?)?;
     out.set_item("training_rows", training.data.inputs().nrows())?;
     out.set_item("notes", told(&notes))?;
     Ok(out)

@@ -393,10 +393,17 @@ impl Model {
         self.model.target_names().to_vec()
     }
 
-    /// Bandwidth of the RBF kernel.
+    /// Bandwidth of the RBF kernel of each target.
     #[getter]
-    fn gamma(&self) -> f64 {
-        self.model.bandwidth()
+    fn gamma(&self) -> Vec<f64> {
+        self.model.bandwidths()
+    }
+
+    /// Names of the targets that share a kernel, group by group.
+    #[getter]
+    fn target_groups(&self) -> Vec<Vec<String>> {
+        let names = self.model.target_names();
+        self.model.task_groups().iter().map(|tasks| tasks.iter().map(|&c| names[c].clone()).collect()).collect()
     }
 
     /// Terms of the function.

@@ -11,9 +11,9 @@ from sklearn.metrics import r2_score
 from rffblr import RFFBLRRegressor, baselines, metrics, scorers
 
 
-def kernel_of(machine, A, B):
-    """κ of `docs/derivation.md` (24) for standardised rows, from what the file says."""
-    kernel, r = machine["kernel"], np.asarray(machine["kernel"]["relevance"])
+def kernel_of(group, A, B):
+    """κ of `docs/derivation.md` (24) for standardised rows, from what the file says of a group of targets."""
+    kernel, r = group["kernel"], np.asarray(group["kernel"]["relevance"])
     delta = A[:, None, :] - B[None, :, :]
     families = [
         ("rbf", (delta**2).sum(-1)),
@@ -40,16 +40,19 @@ def test_a_kernel_machine_is_the_formula_in_its_file(tmp_path):
     rows = table(machine["rows"])
     new = np.random.default_rng(5).normal(size=(9, 3))
     Z = (new - file["inputs"]["mean"]) / file["inputs"]["scale"]
-    cross = kernel_of(machine, Z, rows)
     mean, std = model.predict(new, return_std=True)
-    for c in range(2):
-        observed = machine["observed"][c] if machine["observed"][c] is not None else np.arange(60)
-        K = kernel_of(machine, rows, rows)[np.ix_(observed, observed)] + machine["noise"][c] * np.eye(len(observed))
+    places = [(group, i, c) for group in machine["groups"] for i, c in enumerate(group["tasks"])]
+    assert sorted(c for _, _, c in places) == [0, 1]
+    for group, i, c in places:
+        observed = group["observed"][i] if group["observed"][i] is not None else np.arange(60)
+        K = kernel_of(group, rows, rows)[np.ix_(observed, observed)] + group["noise"][i] * np.eye(len(observed))
         y = (Y[observed, c] - file["targets"]["mean"][c]) / file["targets"]["scale"][c]
-        k = cross[:, observed]
+        k = kernel_of(group, Z, rows)[:, observed]
         expected = k @ np.linalg.solve(K, y)
-        variance = np.diag(kernel_of(machine, Z, Z)) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
-        spread = np.sqrt(machine["amplitude"][c] * (variance + machine["noise"][c]))
+        variance = np.diag(kernel_of(group, Z, Z)) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+        spread = np.sqrt(group["amplitude"][i] * (variance + group["noise"][i]))
+        assert model.gamma_[c] == group["kernel"]["rbf"]["scale"]
+        assert model.target_names_[c] in model.target_groups_[machine["groups"].index(group)]
         scale = file["targets"]["scale"][c]
         np.testing.assert_allclose(mean[:, c], file["targets"]["mean"][c] + scale * expected, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(std[:, c], scale * spread, rtol=1e-8)
@@ -63,11 +66,12 @@ def test_leave_one_out_is_leaving_one_out(tmp_path):
     file = json.loads((tmp_path / "model.json").read_text())
     machine = file["machine"]
     rows = np.reshape(machine["rows"]["values"], (3, 30)).T
-    K = kernel_of(machine, rows, rows)
+    (group,) = machine["groups"]
+    K = kernel_of(group, rows, rows)
     y = (Y[:, 0] - file["targets"]["mean"][0]) / file["targets"]["scale"][0]
     for i in range(30):
         others = np.arange(30) != i
-        inner = K[np.ix_(others, others)] + machine["noise"][0] * np.eye(29)
+        inner = K[np.ix_(others, others)] + group["noise"][0] * np.eye(29)
         expected = file["targets"]["mean"][0] + file["targets"]["scale"][0] * K[i, others] @ np.linalg.solve(inner, y[others])
         assert model.loo_predict()[i, 0] == pytest.approx(expected, abs=1e-8)
 

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, select_rows};
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Numbers that somebody else keeps, row after row, for as long as they are held: they are read where they lie.
@@ -19,6 +20,7 @@ pub struct Dataset {
     weights: Option<RowWeights>,
     input_names: Vec<String>,
     target_names: Vec<String>,
+    one_hot: Vec<Range<usize>>,
 }
 
 #[derive(Clone, Debug)]
@@ -108,7 +110,8 @@ impl Dataset {
                 return Err(Error::TargetUnobserved(name.clone()));
             }
         }
-        Ok(Dataset { inputs: held, targets, weights: None, input_names, target_names })
+        let one_hot = Vec::new();
+        Ok(Dataset { inputs: held, targets, weights: None, input_names, target_names, one_hot })
     }
 
     /// Gives each row a weight, finite and not negative; a row of weight zero is not learned from.
@@ -134,6 +137,26 @@ impl Dataset {
         }
         self.weights = Some(RowWeights { given: weights, scaled });
         Ok(self)
+    }
+
+    /// Says which columns are the levels of one text input, a range for each such input: they are one input to a model,
+    /// with one scale and one relevance.
+    pub fn with_one_hot(mut self, blocks: Vec<Range<usize>>) -> Result<Self> {
+        let mut next = 0;
+        for block in &blocks {
+            if block.start < next || block.is_empty() || block.end > self.input_names.len() {
+                let problem = format!("columns {block:?} overlap others, are none, or are not there");
+                return Err(Error::Setting { name: "one-hot", problem });
+            }
+            next = block.end;
+        }
+        self.one_hot = blocks;
+        Ok(self)
+    }
+
+    /// The columns that are the levels of one text input, a range for each.
+    pub fn one_hot(&self) -> &[Range<usize>] {
+        &self.one_hot
     }
 
     /// N×D inputs.
@@ -198,7 +221,8 @@ impl Dataset {
             select_rows(self.targets(), rows),
             self.input_names.clone(),
             self.target_names.clone(),
-        )?;
+        )?
+        .with_one_hot(self.one_hot.clone())?;
         match &self.weights {
             None => Ok(chosen),
             Some(RowWeights { given, .. }) => {

@@ -26,6 +26,7 @@ use columns::{is_missing, learn_column, one_hot};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 /// A text column with more levels than this is no category.
 pub const MOST_LEVELS: usize = 1000;
@@ -54,12 +55,13 @@ pub enum Encoding {
     },
     /// Only whether the number is missing: it was the same in all training rows that had it.
     Presence,
-    /// One column per level.
+    /// One column per level, and one more for all that is none of them: a missing cell, or a level that training did not
+    /// have, which is then as far from every known level as they are from each other.
     Categorical {
         /// Levels seen in training, in the order of the file.
         levels: Vec<String>,
-        /// Whether one more column marks missing cells.
-        indicator: bool,
+        /// Whether training had missing cells.
+        gaps: bool,
     },
 }
 
@@ -73,14 +75,19 @@ pub struct RawInput {
 }
 
 impl RawInput {
+    /// Whether a name is that of the column that marks missing cells and, of a text, levels not seen in training.
+    pub fn marks(&self, encoded_name: &str) -> bool {
+        encoded_name.strip_suffix('?') == Some(&self.name)
+    }
+
     /// Names of the encoded columns.
     pub fn encoded_names(&self) -> Vec<String> {
         let mark = || format!("{}?", self.name);
         let (mut names, indicator) = match &self.encoding {
             Encoding::Numeric { indicator, .. } => (vec![self.name.clone()], *indicator),
             Encoding::Presence => (Vec::new(), true),
-            Encoding::Categorical { levels, indicator } => {
-                (levels.iter().map(|level| format!("{}={level}", self.name)).collect(), *indicator)
+            Encoding::Categorical { levels, .. } => {
+                (levels.iter().map(|level| format!("{}={level}", self.name)).collect(), true)
             }
         };
         if indicator {
@@ -224,7 +231,8 @@ impl Encoder {
         let mut notes = Notes::default();
         let inputs = self.encode(table, rows, &mut notes)?;
         let (targets, notes) = (self.targets(table, rows)?, notes.told());
-        let data = Dataset::named(inputs, targets, self.encoded_names(), self.roles.targets.clone())?;
+        let data = Dataset::named(inputs, targets, self.encoded_names(), self.roles.targets.clone())?
+            .with_one_hot(self.one_hot())?;
         let Some(weight) = &self.roles.weight else {
             return Ok((data, notes));
         };
@@ -320,6 +328,17 @@ impl Encoder {
         self.inputs.iter().flat_map(RawInput::encoded_names).collect()
     }
 
+    /// The encoded columns of each text input.
+    fn one_hot(&self) -> Vec<Range<usize>> {
+        let mut next = 0;
+        let block = |input: &RawInput| {
+            let first = next;
+            next += input.encoded_names().len();
+            matches!(input.encoding, Encoding::Categorical { .. }).then_some(first..next)
+        };
+        self.inputs.iter().filter_map(block).collect()
+    }
+
     /// For each encoded column, the position in [`Encoder::raw_inputs`] of the column it comes from.
     pub fn origins(&self) -> Vec<usize> {
         let columns = |(index, input): (usize, &RawInput)| vec![index; input.encoded_names().len()];
@@ -391,13 +410,13 @@ impl Encoder {
                         out[(i, next)] = f64::from(u8::from(values[row].is_nan()));
                     }
                 }
-                Encoding::Categorical { levels, indicator } => {
-                    let unseen = one_hot(column, rows, levels, *indicator, next, &mut out);
+                Encoding::Categorical { levels, gaps } => {
+                    let unseen = one_hot(column, rows, levels, next, &mut out);
                     if !unseen.is_empty() {
                         notes.add(NoteKind::NewLevels, &input.name, new_levels(&unseen));
                     }
-                    if !indicator {
-                        note_gaps(column, rows, "are encoded as no level", notes);
+                    if !gaps {
+                        note_gaps(column, rows, "are taken as an unknown level", notes);
                     }
                 }
             }
@@ -443,8 +462,8 @@ fn note_encoding(column: &Column, encoding: &Encoding, rows: &[usize], notes: &m
             notes.add(NoteKind::Filled, &column.name, detail);
         }
         Encoding::Presence => notes.add(NoteKind::Presence, &column.name, gaps()),
-        Encoding::Categorical { levels, indicator } => {
-            let more = if *indicator { format!(", {} as one more", gaps()) } else { String::new() };
+        Encoding::Categorical { levels, gaps: some } => {
+            let more = if *some { format!(", {} as one more", gaps()) } else { String::new() };
             notes.add(NoteKind::Levels, &column.name, plural(levels.len(), "level") + &more);
         }
     }
@@ -475,5 +494,5 @@ fn new_levels(unseen: &BTreeMap<String, (usize, usize)>) -> String {
         format!("{} ({}, first data row {})", excerpt(level), plural(*count, "row"), first + 1)
     };
     let levels = listed(unseen.iter().map(one));
-    format!("{} that training did not have, encoded as no level: {levels}", plural(unseen.len(), "level"))
+    format!("{} that training did not have, taken as an unknown level: {levels}", plural(unseen.len(), "level"))
 }

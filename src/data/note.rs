@@ -155,7 +155,7 @@ impl NoteKind {
                 listed(about.iter().map(|(_, detail)| detail.clone()))
             ),
             NoteKind::NewLevels => {
-                format!("{count} columns have levels that training did not have, encoded as no level: {}", names())
+                format!("{count} columns have levels that training did not have, taken as an unknown one: {}", names())
             }
             NoteKind::NewGaps => format!("gaps in {count} columns, where training had none: {}", details()),
             NoteKind::Unknown => format!("{count} columns not known to the model: {}", names()),

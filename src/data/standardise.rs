@@ -1,5 +1,6 @@
 //! Each column to mean zero and standard deviation one, and back.
 
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,22 @@ impl Standardiser {
             })
             .unzip();
         Standardiser { mean, scale }
+    }
+
+    /// For the inputs of a model: the levels of one text share one scale, by which they have variance one together. So a
+    /// text counts as much as a number however many levels it has, and any two levels are equally far apart, a rare or
+    /// unknown one too.
+    pub fn of_inputs(data: &Dataset) -> Self {
+        let mut found = Standardiser::new(data.inputs(), data.weights());
+        for block in data.one_hot() {
+            // A level's deviation is at most one half; one stands for a level that does not occur.
+            let occurs = |scale: &&f64| **scale < 1.0;
+            let variance: f64 = found.scale[block.clone()].iter().filter(occurs).map(|scale| scale * scale).sum();
+            if variance > 0.0 {
+                found.scale[block.clone()].fill(variance.sqrt());
+            }
+        }
+        found
     }
 
     /// The same with the middle and half the length of each column's range in place of mean and deviation: the rows

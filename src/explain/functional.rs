@@ -1,11 +1,12 @@
 //! Linear functionals of the function: their mean and their posterior standard deviation (equation 31).
 //!
-//! The function is a weighted sum of terms, cosines and links or kernels at the training rows. A functional L is known by
-//! what it makes of each term; its mean is the same weighted sum of those. For the spread a finite layer needs nothing
-//! more, a kernel machine also the variance of L before the data, L applied to both sides of the kernel.
+//! The function is a weighted sum of terms, cosines and links or kernels at the training rows; in a model of several
+//! kernels those of a task are the terms of its part. A functional L is known by what it makes of each term; its mean is
+//! the same weighted sum of those. For the spread a finite layer needs nothing more, a kernel machine also the variance
+//! of L before the data, L applied to both sides of the kernel.
 
 use crate::linalg::{Mat, Threads, multiply};
-use crate::model::{Function, Model};
+use crate::model::{Model, Part};
 
 /// Means and, if asked for, standard deviations of functionals: one row for each, one column for each task, in the units
 /// of the targets but without the constant that is added to a prediction.
@@ -14,33 +15,38 @@ pub(super) struct Applied {
     pub(super) std: Option<Mat<f64>>,
 }
 
-/// `terms` has one column for each functional and one row for each term; `prior` is the variance of each functional
-/// before the data, which only a kernel machine looks at.
-pub(super) fn apply(model: &Model, terms: &Mat<f64>, prior: Option<&[f64]>) -> Applied {
-    let threads = Threads::current();
-    let (mut mean, variance) = match &model.function {
-        Function::Waves(waves) => {
-            let mean = multiply(terms.as_ref().transpose(), waves.posterior.mean.as_ref(), threads);
-            let variance = prior.map(|_| waves.posterior.variance(&terms.transpose().to_owned(), threads));
-            (mean, variance)
-        }
-        Function::Kernel(machine) => machine.functionals(terms, prior, threads),
-    };
-    let scale = model.target_scale();
-    let mut std = variance;
-    for (c, scale) in scale.iter().enumerate() {
-        mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v *= scale);
-        if let Some(std) = &mut std {
-            std.col_as_slice_mut(c).iter_mut().for_each(|v| *v = scale * v.max(0.0).sqrt());
-        }
-    }
-    Applied { mean, std }
+/// What functionals make of the terms of one part.
+pub(super) struct Terms {
+    /// A column for each functional and a row for each term.
+    pub(super) values: Mat<f64>,
+    /// The variance of each functional before the data, which only a kernel machine looks at; given if deviations are
+    /// asked for.
+    pub(super) prior: Option<Vec<f64>>,
 }
 
-/// How many terms the function has: rows of the table given to [`apply`].
-pub(super) fn terms(model: &Model) -> usize {
-    match &model.function {
-        Function::Waves(waves) => waves.posterior.precision.len(),
-        Function::Kernel(machine) => machine.inputs.nrows(),
+/// Applies functionals to every part of a model.
+pub(super) fn apply(model: &Model, of: impl Fn(Part<'_>) -> Terms) -> Applied {
+    let threads = Threads::current();
+    let columns = |table: &Mat<f64>| (0..table.ncols()).map(|c| table.col_as_slice(c).to_vec()).collect::<Vec<_>>();
+    let found = model.function.by_task(|part| {
+        let Terms { values, prior } = of(part);
+        let (mean, variance) = match part {
+            Part::Waves(waves) => {
+                let mean = multiply(values.as_ref().transpose(), waves.posterior.mean.as_ref(), threads);
+                let variance = prior.map(|_| waves.posterior.variance(&values.transpose().to_owned(), threads));
+                (mean, variance)
+            }
+            Part::Kernel(machine) => machine.functionals(&values, prior.as_deref(), threads),
+        };
+        let variances = variance.map_or(vec![None; mean.ncols()], |all| columns(&all).into_iter().map(Some).collect());
+        columns(&mean).into_iter().zip(variances).collect()
+    });
+    let scale = model.target_scale();
+    let (means, variances): (Vec<Vec<f64>>, Vec<Option<Vec<f64>>>) = found.into_iter().unzip();
+    let count = means.first().map_or(0, Vec::len);
+    let variances: Option<Vec<Vec<f64>>> = variances.into_iter().collect();
+    Applied {
+        mean: Mat::from_fn(count, means.len(), |i, c| means[c][i] * scale[c]),
+        std: variances.map(|all| Mat::from_fn(count, all.len(), |i, c| scale[c] * all[c][i].max(0.0).sqrt())),
     }
 }

@@ -3,9 +3,9 @@
 use super::Background;
 use crate::kernel::{Distances, KernelMachine, exponentials};
 use crate::linalg::{Mat, Threads, multiply, scale_columns};
-use crate::model::{Function, Waves};
+use crate::model::{Part, Waves};
 
-/// What does not depend on the input that is exchanged.
+/// What does not depend on the input that is exchanged, for one part of a function.
 pub(super) enum Around<'a> {
     Waves {
         waves: &'a Waves,
@@ -23,10 +23,10 @@ pub(super) enum Around<'a> {
 }
 
 impl<'a> Around<'a> {
-    pub(super) fn new(function: &'a Function, background: &Background) -> Around<'a> {
+    pub(super) fn new(part: Part<'a>, background: &Background) -> Around<'a> {
         let (threads, rows) = (Threads::current(), &background.standardised);
-        match function {
-            Function::Waves(waves) => {
+        match part {
+            Part::Waves(waves) => {
                 let (basis, mean) = (&waves.basis, &waves.posterior.mean);
                 let mut slopes = Mat::zeros(rows.ncols(), mean.ncols());
                 for (i, &link) in basis.links.iter().enumerate() {
@@ -37,7 +37,7 @@ impl<'a> Around<'a> {
                 let angles = multiply(rows.as_ref(), frequencies(waves).as_ref(), threads);
                 Around::Waves { waves, angles, slopes }
             }
-            Function::Kernel(machine) => Around::Kernel {
+            Part::Kernel(machine) => Around::Kernel {
                 machine,
                 distances: machine.kernel.without(&[]).distances(&machine.inputs, rows.as_ref(), threads),
                 slopes: machine.slopes(threads).0,
@@ -46,7 +46,7 @@ impl<'a> Around<'a> {
     }
 
     /// The function, up to a constant and on the standardised scale, with some columns as in row x and the others as in
-    /// row z: for each task a table with a row for each x and a column for each z.
+    /// row z: for each of its tasks a table with a row for each x and a column for each z.
     pub(super) fn values(&self, columns: &[usize], background: &Background) -> Vec<Mat<f64>> {
         let (mut values, slopes) = match self {
             Around::Waves { waves, angles, slopes } => (of_waves(waves, angles, columns, background), slopes),

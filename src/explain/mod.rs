@@ -68,11 +68,11 @@ pub enum Kind {
     },
     /// Whether a number is there: one column, 1 where it is missing.
     Presence,
-    /// One column for each level; with `gaps` one more that marks missing cells.
+    /// One column for each level and one more for what is none of them, such as missing cells.
     Text {
         /// The levels.
         levels: Vec<String>,
-        /// Whether missing cells have a column.
+        /// Whether training had missing cells.
         gaps: bool,
     },
 }
@@ -125,11 +125,13 @@ impl<'a> Explainer<'a> {
         self.rows.as_ref()
     }
 
-    /// How fast the learned kernel changes along each input (the largest r of its columns; one is typical). A scale, not
-    /// a relevance: an input can vary fast and matter little, or enter by its direct link alone.
-    pub fn learned_scales(&self) -> Vec<f64> {
+    /// How fast the learned kernel of each task changes along each input (the largest r of its columns; one is typical):
+    /// inputs × tasks. A scale, not a relevance: an input can vary fast and matter little, or enter by its direct link
+    /// alone.
+    pub fn learned_scales(&self) -> Mat<f64> {
         let scales = self.model.relevance();
-        self.inputs.iter().map(|input| input.columns.iter().map(|&d| scales[d]).fold(0.0, f64::max)).collect()
+        let largest = |input: &Input, c: usize| input.columns.iter().map(|&d| scales[(d, c)]).fold(0.0, f64::max);
+        Mat::from_fn(self.inputs.len(), scales.ncols(), |i, c| largest(&self.inputs[i], c))
     }
 
     /// At most `most` background rows, evenly spaced among those that have weight, with their shares.
@@ -180,7 +182,7 @@ fn inputs_of(model: &Model) -> Vec<Input> {
         kind: match &raw.encoding {
             Encoding::Numeric { median, indicator } => Kind::Number { median: indicator.then_some(*median) },
             Encoding::Presence => Kind::Presence,
-            Encoding::Categorical { levels, indicator } => Kind::Text { levels: levels.clone(), gaps: *indicator },
+            Encoding::Categorical { levels, gaps } => Kind::Text { levels: levels.clone(), gaps: *gaps },
         },
     };
     encoder.raw_inputs().iter().enumerate().map(input).collect()

@@ -1,11 +1,11 @@
 //! Partial dependence: the mean prediction over the background when one or two inputs are set (equation 32).
 
-use super::functional::{Applied, apply, terms};
+use super::functional::{Applied, Terms, apply};
 use super::{Background, Explainer, Kind};
 use crate::error::Result;
 use crate::kernel::KernelMachine;
 use crate::linalg::{Mat, Threads, dot};
-use crate::model::{Function, Waves};
+use crate::model::{Part, Waves};
 use rayon::prelude::*;
 
 /// Most background rows a partial dependence averages over; more are thinned evenly.
@@ -114,15 +114,17 @@ impl Explainer<'_> {
         let background = self.background(MOST_ROWS);
         let values = self.standardised_points(columns, &set)?;
         let set = Set { columns, values: &values };
-        let (terms, prior) = match &self.model.function {
-            Function::Waves(waves) => {
-                (averaged_waves(waves, &set, &background, terms(self.model)), vec![0.0; values.nrows()])
-            }
-            Function::Kernel(machine) => {
-                (averaged_kernel(machine, &set, &background), averaged_prior(machine, &set, &background))
-            }
-        };
-        let Applied { mut mean, std } = apply(self.model, &terms, Some(&prior));
+        let Applied { mut mean, std } = apply(self.model, |part| {
+            let (values, prior) = match part {
+                Part::Waves(waves) => {
+                    (averaged_waves(waves, &set, &background, part.terms()), vec![0.0; values.nrows()])
+                }
+                Part::Kernel(machine) => {
+                    (averaged_kernel(machine, &set, &background), averaged_prior(machine, &set, &background))
+                }
+            };
+            Terms { values, prior: Some(prior) }
+        });
         let shift = self.model.target_shift();
         for (c, shift) in shift.iter().enumerate() {
             mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v += shift);

@@ -2,21 +2,21 @@
 
 use super::Background;
 use crate::linalg::{Mat, Threads, dot, multiply};
-use crate::model::Function;
+use crate::model::Part;
 
-/// For each task, posterior standard deviations of the first-order and of the total variance of the input that has these
+/// For each task of a part, posterior standard deviations of the first-order and of the total variance of the input that has these
 /// columns, on the standardised scale.
-pub(super) fn deviations(function: &Function, columns: &[usize], background: &Background) -> Vec<(f64, f64)> {
+pub(super) fn deviations(part: Part<'_>, columns: &[usize], background: &Background) -> Vec<(f64, f64)> {
     let hybrids = hybrids(columns, &background.standardised);
     let one = Threads::ONE;
-    let (mean, covariances) = match function {
-        Function::Waves(waves) => {
+    let (mean, covariances) = match part {
+        Part::Waves(waves) => {
             let terms = waves.basis.features_and_one(hybrids.as_ref(), &waves.scales);
             let terms = centred(terms.transpose().to_owned(), &background.share).transpose().to_owned();
             let mean = multiply(terms.as_ref(), waves.posterior.mean.as_ref(), one);
             (mean, waves.posterior.covariances(&terms, one))
         }
-        Function::Kernel(machine) => {
+        Part::Kernel(machine) => {
             let terms = centred(machine.kernel.cross(&machine.inputs, hybrids.as_ref(), one), &background.share);
             let prior = centred(machine.kernel.cross(&hybrids, hybrids.as_ref(), one), &background.share);
             let prior = centred(prior.transpose().to_owned(), &background.share);

@@ -5,7 +5,7 @@ use super::quadratic::deviations;
 use super::{Background, Explainer, Shapley};
 use crate::error::Result;
 use crate::linalg::{Mat, dot, select_rows};
-use crate::model::Function;
+use crate::model::Part;
 use rayon::prelude::*;
 
 /// Kernel or cosine values worth a second or two on two cores.
@@ -102,22 +102,20 @@ impl Explainer<'_> {
     /// The part of [`Explainer::relevance`] without Shapley values, at a small part of its cost.
     pub fn variance_shares(&self) -> Result<VarianceShares> {
         let (background, few) = (self.background(self.affordable_pairs()), self.background(self.affordable_joint()));
-        let around = Around::new(&self.model.function, &background);
         let signal = self.signal(&background)?;
-        let found: Vec<Vec<(f64, f64)>> = self
-            .inputs
-            .par_iter()
-            .map(|input| {
-                let tables = around.values(&input.columns, &background);
+        let function = &self.model.function;
+        let found = function.by_task(|part| {
+            let around = Around::new(part, &background);
+            self.of_inputs(|columns| {
+                let tables = around.values(columns, &background);
                 tables.iter().map(|table| variances(table, &background.share)).collect()
             })
-            .collect();
-        let spread: Vec<Vec<(f64, f64)>> =
-            self.inputs.par_iter().map(|input| deviations(&self.model.function, &input.columns, &few)).collect();
+        });
+        let spread = function.by_task(|part| self.of_inputs(|columns| deviations(part, columns, &few)));
         let shares = |table: &[Vec<(f64, f64)>], pick: fn(&(f64, f64)) -> f64| {
             // A signal that does not vary leaves nothing to share.
             Mat::from_fn(self.inputs.len(), signal.len(), |input, c| match signal[c] > 0.0 {
-                true => pick(&table[input][c]) / signal[c],
+                true => pick(&table[c][input]) / signal[c],
                 false => 0.0,
             })
         };
@@ -130,6 +128,13 @@ impl Explainer<'_> {
             background: background.rows,
             std_background: few.rows,
         })
+    }
+
+    /// For each task a list with an entry for each input, from what its columns give for every task.
+    fn of_inputs<T: Clone + Send>(&self, of: impl Fn(&[usize]) -> Vec<T> + Sync) -> Vec<Vec<T>> {
+        let found: Vec<Vec<T>> = self.inputs.par_iter().map(|input| of(&input.columns)).collect();
+        let tasks = found.first().map_or(0, Vec::len);
+        (0..tasks).map(|c| found.iter().map(|tasks| tasks[c].clone()).collect()).collect()
     }
 
     /// Variance of the prediction over the background, standardised scale.
@@ -147,28 +152,31 @@ impl Explainer<'_> {
 
     /// Background rows all pairs of which can be looked at for every input.
     fn affordable_pairs(&self) -> usize {
-        let terms = match &self.model.function {
-            Function::Waves(waves) => waves.basis.cosines(),
-            Function::Kernel(machine) => machine.inputs.nrows(),
+        let terms = |(_, part): &(Vec<usize>, Part<'_>)| match part {
+            Part::Waves(waves) => waves.basis.cosines(),
+            Part::Kernel(machine) => machine.inputs.nrows(),
         };
+        let terms: usize = self.model.function.parts().iter().map(terms).sum();
         (VALUES / (terms * self.inputs.len()).max(1) as f64).sqrt() as usize
     }
 
     /// Background rows whose pairs can have their joint covariance computed for every input and task.
     fn affordable_joint(&self) -> usize {
-        let (terms, rank, factors) = match &self.model.function {
-            Function::Waves(waves) => {
-                let largest = waves.posterior.shapes.iter().map(|shape| shape.values.len()).max();
-                (waves.posterior.precision.len(), largest.unwrap_or(0), waves.posterior.mean.ncols())
-            }
-            Function::Kernel(machine) => (machine.inputs.nrows(), machine.inputs.nrows(), machine.factors()),
-        };
-        let (terms, rank, factors) = (terms as f64, rank as f64, factors as f64);
+        let parts = self.model.function.parts();
         let (inputs, columns) = (self.inputs.len() as f64, self.standardised.ncols() as f64);
-        let cost = |rows: usize| {
-            let pairs = (rows * rows) as f64;
+        let cost_of_part = |part: &Part<'_>, rows: usize| {
+            let (rank, factors) = match part {
+                Part::Waves(waves) => {
+                    let largest = waves.posterior.shapes.iter().map(|shape| shape.values.len()).max();
+                    (largest.unwrap_or(0), waves.posterior.mean.ncols())
+                }
+                Part::Kernel(machine) => (machine.inputs.nrows(), machine.factors()),
+            };
+            let (terms, rank, factors, pairs) =
+                (part.terms() as f64, rank as f64, factors as f64, (rows * rows) as f64);
             inputs * pairs * (terms * columns + factors * rank * (terms + 2.0 * pairs) + pairs * columns)
         };
+        let cost = |rows: usize| parts.iter().map(|(_, part)| cost_of_part(part, rows)).sum::<f64>();
         (4..=PAIRED).rev().find(|&rows| cost(rows) <= OPERATIONS).unwrap_or(4)
     }
 }

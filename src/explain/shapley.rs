@@ -1,6 +1,6 @@
 //! Shapley values of predictions (equations 34 to 36).
 
-use super::functional::{apply, terms};
+use super::functional::{Terms, apply};
 use super::game::{Angles, LANES, Lane, Rules, Scratch, waves};
 use super::kernels::Family;
 use super::mixture::exponentials_of_root;
@@ -9,7 +9,7 @@ use super::{Background, Explainer};
 use crate::error::Result;
 use crate::kernel::KernelMachine;
 use crate::linalg::{Mat, MatRef, dot};
-use crate::model::{Function, Waves};
+use crate::model::{Function, Part, Waves};
 use rayon::prelude::*;
 
 /// Processor time that an explanation may take: ten seconds on two cores.
@@ -56,12 +56,15 @@ impl Explainer<'_> {
         let (count, players, tasks) = (rows.nrows(), self.inputs.len(), prediction.ncols());
         let empty = || vec![Mat::zeros(count, players); tasks];
         let (mut values, mut std) = (empty(), uncertain.then(empty));
-        let block = (TABLE / (players * terms(self.model)).max(1)).clamp(1, 64);
+        let terms = self.model.function.parts().iter().map(|(_, part)| part.terms()).max().unwrap_or(0);
+        let block = (TABLE / (players * terms).max(1)).clamp(1, 64);
         for start in (0..count).step_by(block) {
             let part = rows.as_ref().subrows(start, block.min(count - start)).to_owned();
             let table = self.table(&part, &background);
-            let prior = uncertain.then(|| self.prior(&table));
-            let applied = apply(self.model, &self.games(&table), prior.as_deref());
+            let applied = apply(self.model, |part| Terms {
+                values: table.games(part),
+                prior: uncertain.then(|| table.variances(part)),
+            });
             for i in 0..part.nrows() {
                 for p in 0..players {
                     for (c, values) in values.iter_mut().enumerate() {
@@ -96,22 +99,6 @@ impl Explainer<'_> {
             background,
             means: (0..rows.ncols()).map(mean).collect(),
             players: self.inputs.iter().map(|input| input.columns.as_slice()).collect(),
-        }
-    }
-
-    /// Shapley values of every term of the function: terms × (rows·players), players running fastest.
-    fn games(&self, table: &Table<'_>) -> Mat<f64> {
-        match &self.model.function {
-            Function::Waves(waves) => table.of_waves(waves, terms(self.model)),
-            Function::Kernel(machine) => table.of_kernel(machine),
-        }
-    }
-
-    /// Their variance before the data, which only a kernel machine needs.
-    fn prior(&self, table: &Table<'_>) -> Vec<f64> {
-        match &self.model.function {
-            Function::Waves(_) => vec![0.0; table.rows.nrows() * table.players.len()],
-            Function::Kernel(machine) => (0..table.rows.nrows()).flat_map(|row| table.prior(machine, row)).collect(),
         }
     }
 
@@ -163,17 +150,20 @@ impl Explainer<'_> {
     fn cost_of_std(&self) -> f64 {
         let inputs = self.inputs.len() as f64;
         let nodes = (0.5 * inputs).ceil().min(60.0);
-        DOUBLED * nodes * nodes * inputs
+        DOUBLED * nodes * nodes * inputs * self.model.function.parts().len() as f64
     }
 
     /// Measured nanoseconds to explain one row against one other.
     fn cost(&self) -> f64 {
         let many = self.inputs.len() >= FEWEST_INPUTS;
-        let (terms, each) = match &self.model.function {
-            Function::Waves(waves) => (waves.basis.cosines(), if many { 5.0 } else { 8.0 }),
-            Function::Kernel(machine) => (machine.inputs.nrows(), if many { 55.0 } else { 160.0 }),
+        let each = |(_, part): (Vec<usize>, Part<'_>)| {
+            let (terms, each) = match part {
+                Part::Waves(waves) => (waves.basis.cosines(), if many { 5.0 } else { 8.0 }),
+                Part::Kernel(machine) => (machine.inputs.nrows(), if many { 55.0 } else { 160.0 }),
+            };
+            (terms * self.inputs.len()).max(1) as f64 * each
         };
-        (terms * self.inputs.len()).max(1) as f64 * each
+        self.model.function.parts().into_iter().map(each).sum()
     }
 }
 
@@ -187,6 +177,22 @@ pub(super) struct Table<'a> {
 }
 
 impl Table<'_> {
+    /// Shapley values of every term of a part: terms × (rows·players), players running fastest.
+    fn games(&self, part: Part<'_>) -> Mat<f64> {
+        match part {
+            Part::Waves(waves) => self.of_waves(waves, part.terms()),
+            Part::Kernel(machine) => self.of_kernel(machine),
+        }
+    }
+
+    /// Their variance before the data, which only a kernel machine needs.
+    fn variances(&self, part: Part<'_>) -> Vec<f64> {
+        match part {
+            Part::Waves(_) => vec![0.0; self.rows.nrows() * self.players.len()],
+            Part::Kernel(machine) => (0..self.rows.nrows()).flat_map(|row| self.prior(machine, row)).collect(),
+        }
+    }
+
     /// Shapley value of Σ_d slope_d x_d: what each player's own columns differ from their mean.
     fn straight(&self, row: usize, player: usize, slope: impl Fn(usize) -> f64) -> f64 {
         self.players[player].iter().map(|&d| slope(d) * (self.rows[(row, d)] - self.means[d])).sum()

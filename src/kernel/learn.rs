@@ -13,12 +13,17 @@ use std::ops::ControlFlow;
 const RANGE: (f64, f64) = (-12.0, 8.0);
 /// Gain below which another step is not worth its factorisation: so many nats, or this share of the bound.
 const TOLERANCE: (f64, f64) = (0.02, 1e-5);
-/// Prior standard deviation of ln v, ln γ and ln σ² around typical values: a factor of twenty either way is no surprise.
-const WIDE: f64 = 3.0;
+/// Prior standard deviation of ln v around ln ½: a factor of twenty either way is no surprise.
+const VARIANCE_WIDTH: f64 = 3.0;
+/// Prior standard deviation of ln γ around scales at which the function varies over typical distances between rows: a
+/// family so fast that no two rows share anything would be noise under another name.
+const SCALE_WIDTH: f64 = 1.0;
+/// Prior standard deviation of ln σ² around ln 0.3: few rows that happen to agree do not prove that there is no noise.
+const NOISE_WIDTH: f64 = 0.7;
 /// Prior standard deviation of ln r around 0: relevance has to earn its way.
-const NARROW: f64 = 1.0;
+const RELEVANCE_WIDTH: f64 = 0.7;
 
-/// Positions in the vector of logarithms: v₀ … v₃, γ₁ … γ₃, σ², then r.
+/// Positions in the vector of logarithms: v₀ … v₃, γ₁ … γ₃, σ², then r of each input.
 const VARIANCE: usize = 0;
 const SCALE: usize = 4;
 const NOISE: usize = 7;
@@ -29,59 +34,81 @@ pub(crate) struct Learned {
     pub(crate) kernel: Kernel,
     /// σ², one for all tasks.
     pub(crate) noise: f64,
+    /// How far it lies from the centre of its prior: half the squared distance in units of the widths.
+    pub(crate) surprise: f64,
     /// Whether the climb reached the top.
     pub(crate) converged: bool,
     /// Whether the watcher stopped it.
     pub(crate) asked: bool,
 }
 
+/// What is expected of a kernel before the data.
+#[derive(Clone, Copy)]
+pub(crate) enum Prior<'a> {
+    /// Values that are typical of standardised data.
+    Typical,
+    /// The kernel of all tasks, for one that may depart from it: by a factor of e in each parameter.
+    Around(&'a Learned),
+}
+
 /// Learns from standardised data, starting where an earlier climb ended if there was one. `watch` sees every step:
 /// kernel, noise, and the bound with its prior.
 pub(crate) fn learn(
     problem: &Problem,
+    prior: Prior<'_>,
     earlier: Option<&Learned>,
     steps: usize,
     threads: Threads,
     mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
 ) -> Result<Learned> {
     let mut evidence = Evidence::new(problem, threads);
-    let start = earlier.map_or_else(|| evidence.start(), pack);
+    if let Prior::Around(centre) = prior {
+        evidence.typical = pack(centre, &problem.origin);
+        evidence.width.fill(1.0);
+    }
+    let start = earlier.map_or_else(|| evidence.start(), |earlier| pack(earlier, &problem.origin));
     let typical_noise = evidence.typical[NOISE].exp();
     let show = |at: &[f64], value: f64| {
-        let (kernel, noise) = unpack(at);
+        let (kernel, noise) = unpack(at, &problem.origin);
         watch(&kernel, noise, value)
     };
     let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
     let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
-    let (kernel, noise) = unpack(&at);
-    Ok(Learned { kernel, noise, converged: end == End::Top, asked: end == End::Asked })
+    let (kernel, noise) = unpack(&at, &problem.origin);
+    let distance =
+        at.iter().zip(&evidence.typical).zip(&evidence.width).map(|((at, typical), width)| (at - typical) / width);
+    let surprise = 0.5 * distance.map(|z| z * z).sum::<f64>();
+    Ok(Learned { kernel, noise, surprise, converged: end == End::Top, asked: end == End::Asked })
 }
 
-fn unpack(at: &[f64]) -> (Kernel, f64) {
+/// `origin` says which input each column belongs to.
+fn unpack(at: &[f64], origin: &[usize]) -> (Kernel, f64) {
     let family = |k: usize| Family { variance: at[VARIANCE + k].exp(), scale: at[SCALE + k - 1].exp() };
     let kernel = Kernel {
         linear: at[VARIANCE].exp(),
         rbf: family(1),
         laplace: family(2),
         laplace_l1: family(3),
-        relevance: at[RELEVANCE..].iter().map(|r| r.exp()).collect(),
+        relevance: origin.iter().map(|input| at[RELEVANCE + input].exp()).collect(),
     };
     (kernel, at[NOISE].exp())
 }
 
-fn pack(learned: &Learned) -> Vec<f64> {
+fn pack(learned: &Learned, origin: &[usize]) -> Vec<f64> {
     let Kernel { linear, rbf, laplace, laplace_l1, relevance } = &learned.kernel;
     let variances = [*linear, rbf.variance, laplace.variance, laplace_l1.variance];
     let scales = [rbf.scale, laplace.scale, laplace_l1.scale, learned.noise];
-    variances.iter().chain(&scales).chain(relevance).map(|v| v.ln()).collect()
+    let first_of_each = relevance.iter().enumerate().filter(|(d, _)| *d == 0 || origin[*d] != origin[d - 1]);
+    variances.iter().chain(&scales).chain(first_of_each.map(|(_, r)| r)).map(|v| v.ln()).collect()
 }
 
 /// The bound as a function of the logarithms.
 struct Evidence<'a> {
     problem: &'a Problem,
     fixed: Fixed,
-    /// Means of the prior.
+    /// Means and standard deviations of the prior.
     typical: Vec<f64>,
+    width: Vec<f64>,
     threads: Threads,
     /// Overwritten at every point: getting so much memory from the system costs as much as using it.
     parts: Parts,
@@ -94,35 +121,43 @@ impl<'a> Evidence<'a> {
         let x = &problem.inputs;
         // Distances grow with the inputs that vary; for two draws of N(0, 1), E Δ² = 2 and E|Δ| = 2/√π.
         let varies = |d: &usize| x.col_as_slice(*d).iter().any(|v| *v != 0.0);
-        let count = ((0..x.ncols()).filter(varies).count() as f64).max(1.0);
-        let mut typical = vec![0.0; RELEVANCE + x.ncols()];
+        let mut varying: Vec<usize> = (0..x.ncols()).filter(varies).map(|d| problem.origin[d]).collect();
+        varying.dedup();
+        let count = (varying.len() as f64).max(1.0);
+        let inputs = problem.input_count();
+        let mut typical = vec![0.0; RELEVANCE + inputs];
         typical[VARIANCE..SCALE].fill(0.5f64.ln());
+        // The links are divided by the number of columns, of which a text has many with variance one together.
+        typical[VARIANCE] += (x.ncols() as f64 / inputs as f64).ln();
         typical[SCALE] = -(2.0 * count).ln();
         typical[SCALE + 1] = -0.5 * (2.0 * count).ln();
         typical[SCALE + 2] = -(1.128 * count).ln();
-        typical[NOISE] = 0.2f64.ln();
+        typical[NOISE] = 0.3f64.ln();
+        let mut width = vec![RELEVANCE_WIDTH; typical.len()];
+        width[VARIANCE..SCALE].fill(VARIANCE_WIDTH);
+        width[SCALE..NOISE].fill(SCALE_WIDTH);
+        width[NOISE] = NOISE_WIDTH;
         let square = || Mat::zeros(x.nrows(), x.nrows());
         let (parts, gram, slope) = (Parts::new(x.nrows()), square(), square());
-        Evidence { problem, fixed: Fixed::new(x, threads), typical, threads, parts, gram, slope }
+        Evidence { problem, fixed: Fixed::new(x, threads), typical, width, threads, parts, gram, slope }
     }
 
     fn start(&self) -> Vec<f64> {
         let mut start = self.typical.clone();
-        start[VARIANCE..SCALE].fill((0.7f64 / 4.0).ln());
+        start[VARIANCE..SCALE].iter_mut().for_each(|v| *v += 0.35f64.ln());
         start[NOISE] = 0.3f64.ln();
         start
     }
 
     /// Bound plus log prior, and their gradient; `None` where the Gram matrix is singular to rounding.
     fn at(&mut self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
-        let (kernel, noise) = unpack(at);
+        let (kernel, noise) = unpack(at, &self.problem.origin);
         kernel.parts(&self.problem.inputs, &self.fixed, &mut self.parts, self.threads);
         kernel.sum_of(&self.parts, &self.fixed, &mut self.gram);
         let (mut value, noise_slope) = self.likelihood(noise)?;
         let mut gradient = self.chain(&kernel);
         gradient[NOISE] = noise_slope;
-        for (i, ((g, at), typical)) in gradient.iter_mut().zip(at).zip(&self.typical).enumerate() {
-            let width = if i < RELEVANCE { WIDE } else { NARROW };
+        for (((g, at), typical), width) in gradient.iter_mut().zip(at).zip(&self.typical).zip(&self.width) {
             let z = (at - typical) / width;
             value -= 0.5 * z * z;
             *g -= z / width;
@@ -130,15 +165,16 @@ impl<'a> Evidence<'a> {
         Some((value, gradient))
     }
 
-    /// ln p(Y) and its slope in ln σ²; the slope in each kernel entry goes to `self.slope` (lower triangle; an entry off
+    /// ln p(Y) and its slope in ln σ², to which rounding adds; the slope in each kernel entry goes to `self.slope` (lower triangle; an entry off
     /// the diagonal stands for two).
-    fn likelihood(&mut self, noise: f64) -> Option<(f64, f64)> {
+    fn likelihood(&mut self, own: f64) -> Option<(f64, f64)> {
         let (mut value, mut noise_slope) = (0.0, 0.0);
         for j in 0..self.slope.ncols() {
             self.slope.col_as_slice_mut(j)[j..].fill(0.0);
         }
         // A part of the rows may have none of a task.
         for group in self.problem.groups.iter().filter(|group| !group.root.is_empty()) {
+            let noise = own + group.rounding(self.problem);
             let factor = factorised(&self.gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
             let (count, tasks) = (group.root.len(), group.tasks.len() as f64);
             let mut solved = group.targets.clone();
@@ -155,8 +191,8 @@ impl<'a> Evidence<'a> {
                 pulled.col_as_slice_mut(j)[j..].iter_mut().for_each(|v| *v *= -tasks);
             }
             outer(pulled.as_mut(), Into::Add, solved.as_ref(), self.threads);
-            noise_slope += 0.5 * noise * (0..count).map(|i| pulled[(i, i)]).sum::<f64>();
-            noise_slope -= 0.5 * tasks * (mass - count as f64);
+            noise_slope += 0.5 * own * (0..count).map(|i| pulled[(i, i)]).sum::<f64>();
+            noise_slope -= 0.5 * tasks * (mass - count as f64) * own / noise;
             for j in 0..count {
                 let (from, u) = (&pulled.col_as_slice(j)[j..], group.root[j]);
                 match &group.rows {
@@ -208,8 +244,8 @@ impl<'a> Evidence<'a> {
             one.for_each(|p| *p *= -kernel.laplace_l1.scale);
         }
         let pulled = pull(&self.problem.inputs, &parts.laplace_l1, &parts.laplace, self.threads);
-        for ((g, pulled), r) in gradient[RELEVANCE..].iter_mut().zip(pulled).zip(&kernel.relevance) {
-            *g = r * pulled;
+        for ((input, pulled), r) in self.problem.origin.iter().zip(pulled).zip(&kernel.relevance) {
+            gradient[RELEVANCE + input] += r * pulled;
         }
         gradient
     }
@@ -256,7 +292,8 @@ mod tests {
             if missing { f64::NAN } else { (2.0 * x[(n, c)]).sin() + 0.1 * ((n * 7 + c) as f64).cos() }
         });
         let weights: Vec<f64> = (0..14).map(|n| [1.0, 2.0, 0.5][n % 3]).collect();
-        Problem::new(x, y, weighted.then_some(&weights))
+        // The last two columns are one text, the second target is rounded.
+        Problem::new(x, y, weighted.then_some(&weights)).knowing(&[1..3], vec![0.0, 0.07, 0.0])
     }
 
     fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
@@ -289,16 +326,16 @@ mod tests {
         let missing = |n: usize, c: usize| c == 1 && n == 3;
         let y = Mat::from_fn(8, 2, |n, c| if missing(n, c) { f64::NAN } else { ((n * 3 + c) as f64).cos() });
         let weights: Vec<f64> = (0..8).map(|n| (n % 3) as f64).collect();
-        let problem = Problem::new(x.clone(), y.clone(), Some(&weights));
+        let problem = Problem::new(x.clone(), y.clone(), Some(&weights)).knowing(&[], vec![0.0, 0.03]);
         let mut evidence = Evidence::new(&problem, Threads::ONE);
         let at = somewhere(&evidence);
-        let (kernel, noise) = unpack(&at);
+        let (kernel, noise) = unpack(&at, &problem.origin);
         let full = kernel.cross(&x, x.as_ref(), Threads::ONE);
         let mut expected = 0.0;
         for c in 0..2 {
             let rows: Vec<usize> =
                 (0..8).filter(|&n| !missing(n, c)).flat_map(|n| std::iter::repeat_n(n, weights[n] as usize)).collect();
-            let size = rows.len();
+            let (size, noise) = (rows.len(), noise + problem.rounding[c]);
             let mut k = Mat::from_fn(size, size, |i, j| full[(rows[i], rows[j])] + if i == j { noise } else { 0.0 });
             let mut z: Vec<f64> = rows.iter().map(|&n| y[(n, c)]).collect();
             for p in 0..size {
@@ -314,7 +351,8 @@ mod tests {
             }
         }
         for (i, (at, typical)) in at.iter().zip(&evidence.typical).enumerate() {
-            expected -= 0.5 * ((at - typical) / if i < RELEVANCE { 3.0 } else { 1.0 }).powi(2);
+            let width = [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 0.7, 0.7, 0.7][i];
+            expected -= 0.5 * ((at - typical) / width).powi(2);
         }
         let (value, _) = evidence.at(&at).unwrap();
         assert!((value - expected).abs() < 1e-9, "{value} {expected}");
@@ -324,15 +362,16 @@ mod tests {
     fn a_climb_goes_on_where_another_ended() {
         let problem = problem(true, true);
         let on = |_: &Kernel, _: f64, _: f64| ControlFlow::Continue(());
-        let whole = learn(&problem, None, 40, Threads::ONE, on).unwrap();
-        let again = unpack(&pack(&whole));
+        let whole = learn(&problem, Prior::Typical, None, 40, Threads::ONE, on).unwrap();
+        let again = unpack(&pack(&whole, &problem.origin), &problem.origin);
         assert!((again.1 / whole.noise - 1.0).abs() < 1e-12);
+        assert!(again.0.relevance[1] == again.0.relevance[2] && again.0.relevance[0] != again.0.relevance[1]);
         assert!((again.0.laplace.scale / whole.kernel.laplace.scale - 1.0).abs() < 1e-12);
         assert!((again.0.laplace_l1.variance / whole.kernel.laplace_l1.variance - 1.0).abs() < 1e-12);
-        let half = learn(&problem, None, 4, Threads::ONE, on).unwrap();
+        let half = learn(&problem, Prior::Typical, None, 4, Threads::ONE, on).unwrap();
         let mut evidence = Evidence::new(&problem, Threads::ONE);
-        let mut value = |l: &Learned| evidence.at(&pack(l)).unwrap().0;
-        let rest = learn(&problem, Some(&half), 40, Threads::ONE, on).unwrap();
+        let mut value = |l: &Learned| evidence.at(&pack(l, &problem.origin)).unwrap().0;
+        let rest = learn(&problem, Prior::Typical, Some(&half), 40, Threads::ONE, on).unwrap();
         assert!(value(&rest) > value(&half));
     }
 
@@ -341,7 +380,8 @@ mod tests {
         let x = Mat::from_fn(60, 4, |n, d| ((n * (3 + 2 * d)) as f64 * 0.77 + d as f64).sin() * 1.4);
         let y = Mat::from_fn(60, 1, |n, _| (2.5 * x[(n, 1)]).sin().signum());
         let problem = Problem::new(x, y, None);
-        let found = learn(&problem, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
+        let found =
+            learn(&problem, Prior::Typical, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
         let r = &found.kernel.relevance;
         assert!([0, 2, 3].iter().all(|&d| r[1] > 3.0 * r[d]), "{r:?}");
     }

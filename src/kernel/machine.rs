@@ -5,17 +5,17 @@ use super::learn::factorised;
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
 use crate::vb::{Group, Problem};
-use rand::Rng;
-use rand_distr::{Distribution, StandardNormal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A task's ln σ² is the shared one plus a multiple of this …
 const STEP: f64 = 0.5;
 /// … at most so many of them away …
-const REACH: i32 = 6;
+const REACH: i32 = 24;
+/// … or so many where rounding asks for more noise …
+const FARTHEST: i32 = 40;
 /// … and is expected within this distance of it: its prior standard deviation.
-const WIDTH: f64 = 2.0;
+const WIDTH: f64 = 1.0;
 
 /// Rows whose kernel with all training rows is held at once.
 const BLOCK: usize = 1024;
@@ -79,12 +79,23 @@ pub(crate) struct KernelMachine {
 impl KernelMachine {
     /// Fits every task at the learned kernel; its noise and amplitude come from its own evidence.
     pub(crate) fn new(problem: &Problem, kernel: Kernel, shared_noise: f64, threads: Threads) -> Result<Self> {
+        Ok(KernelMachine::fitted(problem, kernel, shared_noise, threads)?.0)
+    }
+
+    /// The same with the log evidence of each task, constants aside.
+    pub(crate) fn fitted(
+        problem: &Problem,
+        kernel: Kernel,
+        shared_noise: f64,
+        threads: Threads,
+    ) -> Result<(Self, Vec<f64>)> {
         let gram = kernel.gram(&problem.inputs, threads);
         let tasks = problem.tasks();
         let (mut noise, mut amplitude, mut observed) = (vec![0.0; tasks], vec![0.0; tasks], vec![None; tasks]);
+        let mut evidence = vec![0.0; tasks];
         for group in &problem.groups {
-            for (&task, best) in group.tasks.iter().zip(best_noise(&gram, group, shared_noise, threads)?) {
-                (noise[task], amplitude[task]) = best;
+            for (&task, best) in group.tasks.iter().zip(best_noise(&gram, problem, group, shared_noise, threads)?) {
+                (noise[task], amplitude[task], evidence[task]) = (best.noise, best.amplitude, best.evidence);
                 observed[task].clone_from(&group.rows);
             }
         }
@@ -107,7 +118,7 @@ impl KernelMachine {
                 }
             }
         }
-        Ok(machine)
+        Ok((machine, evidence))
     }
 
     /// The machine a file describes: everything but the factors, which are computed again.
@@ -233,20 +244,10 @@ impl KernelMachine {
         (slope, deviation)
     }
 
-    /// Joint draws of the function at standardised rows: N′×C each. Costs N′³.
-    pub(crate) fn sample(
-        &self,
-        new: MatRef<'_, f64>,
-        draws: usize,
-        rng: &mut impl Rng,
-        threads: Threads,
-    ) -> Vec<Mat<f64>> {
-        let (rows, tasks) = (new.nrows(), self.noise.len());
+    /// Makes of standard normal numbers, N′×C for each draw, joint draws of the function at standardised rows. Costs N′³.
+    pub(crate) fn sample(&self, new: MatRef<'_, f64>, draws: &mut [Mat<f64>], threads: Threads) {
         let cross = self.kernel.cross(&self.inputs, new, threads);
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
-        // Drawn in the order of draws and tasks, whatever share they are in.
-        let mut out: Vec<Mat<f64>> =
-            (0..draws).map(|_| Mat::from_fn(rows, tasks, |_, _| StandardNormal.sample(rng))).collect();
         let mut prior = self.kernel.gram(&new.to_owned(), threads);
         fill_upper(prior.as_mut());
         for share in &self.shares {
@@ -257,17 +258,16 @@ impl KernelMachine {
             // Negative eigenvalues are rounding, and `Spectral` takes them for zero.
             let Some(Spectral { values, mut vectors }) = Spectral::new(covariance) else { continue };
             crate::linalg::scale_columns(&mut vectors, |j| values[j].sqrt());
-            for draw in &mut out {
+            for draw in &mut *draws {
                 for &task in &share.tasks {
                     let shaken = multiply(vectors.as_ref(), draw.as_ref().subcols(task, 1), threads);
                     let size = self.amplitude[task].sqrt();
-                    for i in 0..rows {
+                    for i in 0..new.nrows() {
                         draw[(i, task)] = mean[(i, task)] + size * shaken[(i, 0)];
                     }
                 }
             }
         }
-        out
     }
 }
 
@@ -296,9 +296,18 @@ impl Share {
     }
 }
 
+/// What a task does best with: its noise in units of its amplitude, and the evidence there, constants aside.
+struct Level {
+    noise: f64,
+    amplitude: f64,
+    evidence: f64,
+}
+
 /// Noise and amplitude of each task of a group. With the kernel multiplied by a, the evidence is highest at
-/// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one.
-fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> Result<Vec<(f64, f64)>> {
+/// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one. It is no less than what
+/// rounding alone makes it: aσ² rises with σ², so that too little noise means a higher step.
+fn best_noise(gram: &Mat<f64>, problem: &Problem, group: &Group, shared: f64, threads: Threads) -> Result<Vec<Level>> {
+    let shared = shared + group.rounding(problem);
     let (mass, count) = (group.count, group.root.len() as f64);
     let level = |offset: i32| (shared.ln() + STEP * f64::from(offset)).exp();
     let score = |offset: i32| -> Result<Vec<(f64, f64)>> {
@@ -312,7 +321,8 @@ fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> 
         let each = |c: usize| {
             // A constant target has nothing to explain; its amplitude must still be a number.
             let amplitude = (dot(half.col_as_slice(c), half.col_as_slice(c)) / mass).max(1e-12);
-            (-cost - 0.5 * mass * amplitude.ln(), amplitude)
+            let enough = amplitude * noise >= problem.rounding[group.tasks[c]];
+            (if enough { -cost - 0.5 * mass * amplitude.ln() } else { f64::NEG_INFINITY }, amplitude)
         };
         Ok((0..half.ncols()).map(each).collect())
     };
@@ -322,18 +332,26 @@ fn best_noise(gram: &Mat<f64>, group: &Group, shared: f64, threads: Threads) -> 
     }
     let best = |tried: &BTreeMap<i32, Vec<(f64, f64)>>, c: usize| {
         let scored = tried.iter().map(|(offset, all)| (*offset, all[c].0, all[c].1));
-        scored.fold((0, f64::NEG_INFINITY, 1.0), |best, next| if next.1 > best.1 { next } else { best })
+        // Of equals the last: where no step has noise enough, the largest.
+        scored.fold((0, f64::NEG_INFINITY, 1.0), |best, next| if next.1 >= best.1 { next } else { best })
     };
     for direction in [-1, 1] {
         let mut end: i32 = direction;
-        while end.abs() < REACH && (0..group.tasks.len()).any(|c| best(&tried, c).0 == end) {
+        // A task whose best is the last one tried goes on, for longer if that has too little noise.
+        let goes_on = |tried: &BTreeMap<i32, Vec<(f64, f64)>>, end: i32| {
+            (0..group.tasks.len()).map(|c| best(tried, c)).any(|(offset, value, _)| {
+                let reach = if value == f64::NEG_INFINITY { direction * FARTHEST } else { REACH };
+                offset == end && end.abs() < reach
+            })
+        };
+        while goes_on(&tried, end) {
             end += direction;
             tried.insert(end, score(end)?);
         }
     }
     Ok((0..group.tasks.len())
         .map(|c| best(&tried, c))
-        .map(|(offset, _, amplitude)| (level(offset), amplitude))
+        .map(|(offset, evidence, amplitude)| Level { noise: level(offset), amplitude, evidence })
         .collect())
 }
 
@@ -364,6 +382,7 @@ mod tests {
     use super::super::tests::example;
     use super::*;
     use rand::SeedableRng;
+    use rand_distr::{Distribution, StandardNormal};
 
     fn data(weights: Option<&[f64]>) -> (Mat<f64>, Mat<f64>, KernelMachine) {
         let x = Mat::from_fn(16, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
@@ -472,7 +491,9 @@ mod tests {
         let (mean, variance) = machine.predict(new.as_ref(), true, Threads::ONE);
         let variance = variance.unwrap();
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(5);
-        let draws = machine.sample(new.as_ref(), 4000, &mut rng, Threads::ONE);
+        let mut draws: Vec<Mat<f64>> =
+            (0..4000).map(|_| Mat::from_fn(3, 3, |_, _| StandardNormal.sample(&mut rng))).collect();
+        machine.sample(new.as_ref(), &mut draws, Threads::ONE);
         for c in 0..3 {
             for i in 0..3 {
                 let values: Vec<f64> = draws.iter().map(|d| d[(i, c)]).collect();

@@ -6,13 +6,17 @@
 //! which is exact here (equations 24 to 27).
 
 mod ascent;
+mod departures;
 mod learn;
 mod machine;
+mod machines;
 mod pairs;
 
 pub(crate) use ascent::climb;
-pub(crate) use learn::{Learned, learn};
+pub(crate) use departures::groups;
+pub(crate) use learn::{Learned, Prior, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, left_open};
+pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use pairs::exponentials;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use pairs::{Level, level};

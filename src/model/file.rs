@@ -4,12 +4,12 @@
 mod check;
 
 use super::posterior::Shape;
-use super::waves::{Origin, Waves};
+use super::waves::Waves;
 use super::{Function, Model, Prediction};
 use crate::data::{Encoder, Standardiser};
 use crate::error::{Error, Result};
 use crate::fourier::{Scales, Spectrum};
-use crate::kernel::{Kernel, KernelMachine};
+use crate::kernel::{Kernel, Machines, Member, Shared};
 use crate::linalg::Mat;
 use crate::metrics::Check;
 use crate::vb::{Gamma, Iteration, Settings, Stop};
@@ -25,9 +25,8 @@ use std::path::Path;
 
 /// What the `format` field says.
 pub const FORMAT: &str = "rffblr-model";
-/// The version this program writes; it reads every version up to this one. Version 1 knew cosines alone, in
-/// version 2 the deviations of sinusoids fitted to a kernel machine were not in units of each task's noise.
-pub const FORMAT_VERSION: u64 = 3;
+/// The version this program writes and reads.
+pub const FORMAT_VERSION: u64 = 4;
 
 /// What the `writer` field says.
 pub(super) const WRITER: &str = concat!("rffblr ", env!("CARGO_PKG_VERSION"));
@@ -116,7 +115,6 @@ struct StoredPosterior {
     precision: Vec<f64>,
     shapes: Vec<StoredShape>,
     /// Whether precisions and covariances are in units of each task's noise.
-    #[serde(default)]
     noise_is_unit: bool,
 }
 
@@ -127,16 +125,23 @@ struct StoredWaves {
     scales: Scales,
     noise: Vec<Gamma>,
     posterior: StoredPosterior,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    origin: Option<Origin>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    origin: Vec<Shared>,
 }
 
-/// What a kernel machine needs: among it the training inputs, standardised.
+/// What a kernel machine needs: the training inputs, standardised, and what each group of tasks makes of them.
 #[derive(Serialize, Deserialize)]
 struct StoredMachine {
-    kernel: Kernel,
     rows: Table,
     root_weights: Vec<f64>,
+    groups: Vec<StoredGroup>,
+}
+
+/// Tasks that share a kernel; lists and columns are in their order.
+#[derive(Serialize, Deserialize)]
+struct StoredGroup {
+    tasks: Vec<usize>,
+    kernel: Kernel,
     /// Rows in which each task was observed; null means all.
     observed: Vec<Option<Vec<usize>>>,
     noise: Vec<f64>,
@@ -204,7 +209,7 @@ impl Model {
         Ok(())
     }
 
-    /// Reads a model file of this or any older version.
+    /// Reads a model file.
     pub fn load(path: &Path) -> Result<Model> {
         let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         Model::from_json(&text).map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
@@ -281,12 +286,12 @@ impl Model {
             inputs: columns(&self.input_names, &self.input_scale),
             targets: columns(&self.target_names, &self.target_scale),
             waves: match &self.function {
-                Function::Waves(waves) => Some(waves.into()),
+                Function::Waves(waves) => Some(waves.as_ref().into()),
                 Function::Kernel(_) => None,
             },
             machine: match &self.function {
                 Function::Waves(_) => None,
-                Function::Kernel(machine) => Some(machine.into()),
+                Function::Kernel(machines) => Some(machines.into()),
             },
             training: Training {
                 rows: self.rows,
@@ -329,16 +334,20 @@ impl From<&Waves> for StoredWaves {
     }
 }
 
-impl From<&KernelMachine> for StoredMachine {
-    fn from(machine: &KernelMachine) -> Self {
-        StoredMachine {
+impl From<&Machines> for StoredMachine {
+    fn from(machines: &Machines) -> Self {
+        let group = |Member { tasks, machine }: &Member| StoredGroup {
+            tasks: tasks.clone(),
             kernel: machine.kernel.clone(),
-            rows: machine.inputs.as_ref().into(),
-            root_weights: machine.root.clone(),
             observed: machine.observed.clone(),
             noise: machine.noise.clone(),
             amplitude: machine.amplitude.clone(),
             coefficients: (&machine.coefficients).into(),
+        };
+        StoredMachine {
+            rows: machines.inputs().as_ref().into(),
+            root_weights: machines.root().to_vec(),
+            groups: machines.members().iter().map(group).collect(),
         }
     }
 }
@@ -356,10 +365,15 @@ fn parse(text: &str) -> std::result::Result<Stored, String> {
         return Err(format!("not a model file: `format` is not \"{FORMAT}\""));
     }
     match fields.get("format_version").and_then(Value::as_u64) {
-        Some(1..=FORMAT_VERSION) => {}
+        Some(FORMAT_VERSION) => {}
         Some(version) if version > FORMAT_VERSION => {
             return Err(format!(
-                "written by a newer program (format {version}, this one reads up to {FORMAT_VERSION}); upgrade rffblr"
+                "written by a newer program (format {version}, this one reads {FORMAT_VERSION}); upgrade rffblr"
+            ));
+        }
+        Some(version @ 1..) => {
+            return Err(format!(
+                "written by an older program (format {version}, this one reads {FORMAT_VERSION}); fit the model again"
             ));
         }
         _ => return Err("`format_version` is missing or not a positive whole number".into()),

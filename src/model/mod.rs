@@ -2,25 +2,28 @@
 
 mod checked;
 mod file;
+mod function;
 mod posterior;
 mod seen;
+#[cfg(test)]
+mod tests;
 mod views;
 mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count};
+use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count, rounding_variance};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelMachine, Learned, LeftOut, learn};
+use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
 use crate::linalg::{Mat, MatRef, Threads};
 use crate::metrics::Check;
 use crate::normal;
 use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
+pub(crate) use function::{Function, Part};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use std::ops::ControlFlow;
-use waves::Origin;
 pub(crate) use waves::Waves;
 
 /// Rows predicted at once: bounds the memory of a prediction.
@@ -45,13 +48,6 @@ pub struct Model {
     encoder: Option<Encoder>,
     check: Option<Check>,
     writer: String,
-}
-
-/// What the function is made of, on the standardised scale.
-#[derive(Clone, Debug)]
-pub(crate) enum Function {
-    Waves(Waves),
-    Kernel(KernelMachine),
 }
 
 /// What fitting found out.
@@ -99,7 +95,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     if let Relevance::Fixed(values) = &settings.relevance {
         expect_count("setting `relevance`", "entries", values.len(), data.inputs().ncols())?;
     }
-    let input_scale = Standardiser::new(data.inputs(), data.weights());
+    let input_scale = Standardiser::of_inputs(data);
     let target_scale = match settings.targets {
         TargetScale::Standardised => Standardiser::new(data.targets(), data.weights()),
         TargetScale::Raw => Standardiser::identity(data.targets().ncols()),
@@ -107,8 +103,8 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let targets = target_scale.apply(data.targets(), data.target_names())?;
     check_magnitude(&targets, data)?;
-    let problem = Problem::of(inputs, targets, data);
-
+    let rounding = rounding_of(data.targets(), &target_scale);
+    let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
     let found = match settings.form {
         Form::Cosines => waves::fit(&problem, settings, data.effective_rows(), observer)?,
         Form::Kernel => fit_kernel(&problem, settings, observer)?,
@@ -140,30 +136,30 @@ const FIRST_ROWS: usize = 300;
 /// Most rows of a kernel machine, whose memory is a few of their squares.
 const KERNEL_ROWS: usize = 20_000;
 
-/// A few sinusoids fitted to the function of the kernel machine.
+/// A few sinusoids fitted to the function of kernel machines.
 fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
-    let Machine { machine, shared_noise, trace, stop } = fit_machine(problem, settings, observer)?;
+    let Groups { groups, trace, stop } = learn_groups(problem, settings, observer)?;
     // Never more than rows, however much these weigh.
     let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
-    let function = Function::Waves(Waves::distilled(problem, machine, shared_noise, count, settings.seed)?);
+    let function = Function::Waves(Box::new(Waves::distilled(problem, groups, count, settings.seed)?));
     Ok(Found { function, trace, stop })
 }
 
 fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
-    let Machine { machine, trace, stop, .. } = fit_machine(problem, settings, observer)?;
-    Ok(Found { function: Function::Kernel(machine), trace, stop })
+    let Groups { groups, trace, stop } = learn_groups(problem, settings, observer)?;
+    let machines = Machines::new(problem, &groups, Threads::current())?;
+    Ok(Found { function: Function::Kernel(machines), trace, stop })
 }
 
-/// A fitted kernel machine and how it came about.
-struct Machine {
-    machine: KernelMachine,
-    shared_noise: f64,
+/// What was learned for each group of tasks, and how.
+struct Groups {
+    groups: Vec<Shared>,
     trace: Vec<Iteration>,
     stop: Stop,
 }
 
-/// Learns the kernel (from a part of the rows, if they are many) and fits the machine to all rows.
-fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Machine> {
+/// Learns the kernel of all tasks, from a part of the rows if they are many, and those of tasks that depart from it.
+fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Groups> {
     let rows = problem.inputs.nrows();
     if rows > KERNEL_ROWS {
         return Err(Error::Setting {
@@ -181,7 +177,7 @@ fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -
         // Where it starts counts too, and so does what was spent on few rows.
         let steps = settings.max_iterations.saturating_sub(trace.len() + 1);
         trace.clear();
-        learn(problem, earlier, steps, threads, |kernel, noise, bound| {
+        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, bound| {
             trace.push(Iteration {
                 restart: 0,
                 number: trace.len() + 1,
@@ -194,17 +190,32 @@ fn fit_machine(problem: &Problem, settings: &Settings, observer: Observer<'_>) -
         })
     };
     let earlier = few.map(|few| climb(&few, None)).transpose()?;
-    let Learned { kernel, noise, converged, asked } = match earlier {
+    let learned = match earlier {
         Some(earlier) if earlier.asked => earlier,
         earlier => climb(learned_from, earlier.as_ref())?,
     };
-    let stop = match (asked, converged) {
+    let mut stop = match (learned.asked, learned.converged) {
         (true, _) => Stop::Requested,
         (false, true) => Stop::Converged,
         (false, false) => Stop::MaxIterations,
     };
-    let machine = KernelMachine::new(problem, kernel, noise, threads)?;
-    Ok(Machine { machine, shared_noise: noise, trace, stop })
+    let steps = (settings.seed, settings.max_iterations);
+    let groups = kernel::groups(learned_from, learned, steps, threads, |_, _, _| {
+        let go_on = trace.last().map_or(ControlFlow::Continue(()), observer);
+        if go_on.is_break() {
+            stop = Stop::Requested;
+        }
+        go_on
+    })?;
+    Ok(Groups { groups, trace, stop })
+}
+
+/// Variance that rounding adds to the noise of each task, on the scale of the fit.
+fn rounding_of(targets: MatRef<'_, f64>, scale: &Standardiser) -> Vec<f64> {
+    let column = |c: usize| targets.col(c).iter().copied().collect::<Vec<f64>>();
+    let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
+    // A target of two equally frequent values has a third; more would say that nothing can be learned.
+    (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()
 }
 
 /// Raw targets are squared and summed as they are: refuse what would overflow.
@@ -244,13 +255,10 @@ impl Model {
         for start in (0..rows).step_by(ROWS) {
             let block = inputs.subrows(start, ROWS.min(rows - start));
             let block = self.input_scale.apply(block, &self.input_names)?;
-            let (mean, variance) = match &self.function {
-                Function::Waves(waves) => waves.predict(block.as_ref(), uncertain, threads),
-                Function::Kernel(machine) => machine.predict(block.as_ref(), uncertain, threads),
-            };
+            let (mean, variance) = self.function.predict(block.as_ref(), uncertain, threads);
             for c in 0..tasks {
                 let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
-                let noise = self.noise_variance(c);
+                let noise = self.function.noise_variance(c);
                 for i in 0..block.nrows() {
                     out.mean[(start + i, c)] = shift + scale * mean[(i, c)];
                     if let Some(variance) = &variance {
@@ -271,10 +279,7 @@ impl Model {
         let threads = Threads::current();
         let inputs = self.input_scale.apply(inputs, &self.input_names)?;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut values = match &self.function {
-            Function::Waves(waves) => waves.sample(inputs.as_ref(), draws, &mut rng, threads),
-            Function::Kernel(machine) => machine.sample(inputs.as_ref(), draws, &mut rng, threads),
-        };
+        let mut values = self.function.sample(inputs.as_ref(), draws, &mut rng, threads);
         for draw in &mut values {
             for c in 0..draw.ncols() {
                 let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
@@ -308,19 +313,19 @@ impl Model {
             Function::Waves(waves) => {
                 let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
                 let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
-                match &waves.origin {
-                    None => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
-                    Some(origin) => {
-                        let problem = Problem::of(inputs, targets.clone(), data);
-                        let machine = KernelMachine::new(&problem, origin.kernel.clone(), origin.noise, threads)?;
-                        waves.leave_one_out_of(&machine, &targets, threads)
+                match waves.origin.as_slice() {
+                    [] => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
+                    origin => {
+                        let rounding = rounding_of(data.targets(), &self.target_scale);
+                        let problem = Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding);
+                        waves.leave_one_out_of(&Machines::new(&problem, origin, threads)?, &targets, threads)
                     }
                 }
             }
-            Function::Kernel(machine) => machine.leave_one_out(),
+            Function::Kernel(machines) => machines.leave_one_out(),
         };
         for c in 0..self.target_names.len() {
-            let (scale, noise) = (self.target_scale.scale[c], self.noise_variance(c));
+            let (scale, noise) = (self.target_scale.scale[c], self.function.noise_variance(c));
             for row in 0..data.rows() {
                 let observed = data.targets()[(row, c)];
                 // A row of weight zero was never in.
@@ -344,14 +349,6 @@ impl Model {
             name: "data",
             problem: "leave-one-out needs the very data the model was fitted to; these differ".into(),
         })
-    }
-
-    /// Variance of the noise of a task, standardised scale.
-    fn noise_variance(&self, task: usize) -> f64 {
-        match &self.function {
-            Function::Waves(waves) => waves.noise[task].mean_inverse(),
-            Function::Kernel(machine) => machine.noise_variance(task),
-        }
     }
 
     /// Keeps how the inputs were made from a table, so that the model predicts from tables of the same kind.
@@ -383,37 +380,11 @@ impl Model {
         &self.target_names
     }
 
-    /// Learned bandwidth γ of the RBF kernel, for standardised inputs.
-    pub fn bandwidth(&self) -> f64 {
-        match &self.function {
-            Function::Waves(Waves { origin: None, scales, .. }) => scales.bandwidth,
-            Function::Waves(Waves { origin: Some(Origin { kernel, .. }), .. })
-            | Function::Kernel(KernelMachine { kernel, .. }) => kernel.rbf.scale,
-        }
-    }
-
-    /// Scale r of each input inside the kernel.
-    pub fn relevance(&self) -> &[f64] {
-        match &self.function {
-            Function::Waves(Waves { origin: None, scales, .. }) => &scales.relevance,
-            Function::Waves(Waves { origin: Some(Origin { kernel, .. }), .. })
-            | Function::Kernel(KernelMachine { kernel, .. }) => &kernel.relevance,
-        }
-    }
-
-    /// The learned kernel of a kernel machine, or of the one that sinusoids were fitted to.
-    pub fn kernel(&self) -> Option<&Kernel> {
-        match &self.function {
-            Function::Waves(waves) => waves.origin.as_ref().map(|origin| &origin.kernel),
-            Function::Kernel(machine) => Some(&machine.kernel),
-        }
-    }
-
     /// Terms of the function: cosines and direct links that were kept, or one kernel term for each training row.
     pub fn active_features(&self) -> usize {
         match &self.function {
             Function::Waves(waves) => waves.basis.columns(),
-            Function::Kernel(machine) => machine.inputs.nrows(),
+            Function::Kernel(machines) => machines.inputs().nrows(),
         }
     }
 
@@ -462,10 +433,9 @@ impl Model {
 
     /// The training inputs on their original scale, to rounding, if the model keeps them: a kernel machine does.
     pub fn stored_inputs(&self) -> Option<Mat<f64>> {
-        let Function::Kernel(machine) = &self.function else { return None };
-        let Standardiser { mean, scale } = &self.input_scale;
-        let (rows, columns) = machine.inputs.shape();
-        Some(Mat::from_fn(rows, columns, |n, d| mean[d] + scale[d] * machine.inputs[(n, d)]))
+        let Function::Kernel(machines) = &self.function else { return None };
+        let (Standardiser { mean, scale }, inputs) = (&self.input_scale, machines.inputs());
+        Some(Mat::from_fn(inputs.nrows(), inputs.ncols(), |n, d| mean[d] + scale[d] * inputs[(n, d)]))
     }
 
     /// What is added to each standardised task to bring it back to its own level.
@@ -494,6 +464,6 @@ impl Model {
     /// take up part of what is noise: the deviation of a prediction has both parts, this one alone may be too small.
     pub fn noise_std(&self) -> Vec<f64> {
         let scales = self.target_scale.scale.iter().enumerate();
-        scales.map(|(c, scale)| scale * self.noise_variance(c).sqrt()).collect()
+        scales.map(|(c, scale)| scale * self.function.noise_variance(c).sqrt()).collect()
     }
 }

@@ -10,7 +10,7 @@ impl Model {
     /// How many of these rows the model learned from. A kernel machine knows its rows one by one; any other form knows
     /// them all together or not at all. None are known where training rows are often alike, because a new one may be too.
     pub fn learned_from(&self, inputs: MatRef<'_, f64>) -> Result<usize> {
-        let Function::Kernel(machine) = &self.function else {
+        let Function::Kernel(machines) = &self.function else {
             let known = self.input_fingerprint.as_ref().is_some_and(|known| *known == input_fingerprint(inputs));
             return Ok(if known { inputs.nrows() } else { 0 });
         };
@@ -18,7 +18,7 @@ impl Model {
             (0..table.nrows()).map(|n| table.row(n).iter().map(|value| (value + 0.0).to_bits()).collect()).collect()
         };
         let given = rows_of(&self.standardised_inputs(inputs)?);
-        let learned = rows_of(&machine.inputs);
+        let learned = rows_of(machines.inputs());
         if given == learned {
             return Ok(given.len());
         }

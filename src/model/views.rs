@@ -4,6 +4,7 @@ use super::waves::Waves;
 use super::{Function, Model};
 use crate::data::{check_inputs, expect_count};
 use crate::error::{Error, Result};
+use crate::kernel::Kernel;
 use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, outer};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
@@ -91,7 +92,7 @@ impl Model {
     pub fn links(&self) -> Vec<Link> {
         let inputs: Vec<usize> = match &self.function {
             Function::Waves(waves) => waves.basis.links.clone(),
-            Function::Kernel(machine) => (0..machine.inputs.ncols()).collect(),
+            Function::Kernel(_) => (0..self.input_names.len()).collect(),
         };
         // Slopes and their deviations for standardised inputs and targets, one row for each link.
         let (slope, deviation) = match &self.function {
@@ -103,7 +104,7 @@ impl Model {
                 };
                 (rows(&waves.posterior.mean), rows(&deviations))
             }
-            Function::Kernel(machine) => machine.slopes(Threads::current()),
+            Function::Kernel(machines) => machines.slopes(Threads::current()),
         };
         let link = |(i, &input): (usize, &usize)| {
             let unit = |c: usize| self.target_scale.scale[c] / self.input_scale.scale[input];
@@ -117,15 +118,67 @@ impl Model {
         inputs.iter().enumerate().map(link).collect()
     }
 
-    /// Distance along each input, in its own unit, at which the kernel has forgotten: √(2γr)·Δx = 1 for cosines; for a
-    /// kernel machine, and sinusoids fitted to one, where its families together have fallen to 1/e. Infinite if they
-    /// never do.
-    pub fn kernel_lengths(&self) -> Vec<f64> {
-        let length = |d: usize| match self.kernel() {
-            Some(kernel) => kernel.length(d),
-            None => 1.0 / (2.0 * self.bandwidth() * self.relevance()[d]).sqrt(),
-        };
-        (0..self.input_names.len()).map(|d| self.input_scale.scale[d] * length(d)).collect()
+    /// The learned kernels of a kernel machine, or of the one that sinusoids were fitted to, each with the tasks that
+    /// share it; every task has one. None for cosines that were drawn.
+    pub fn kernels(&self) -> Vec<(&[usize], &Kernel)> {
+        match &self.function {
+            Function::Waves(waves) => waves.origin.iter().map(|group| (&*group.tasks, &group.kernel)).collect(),
+            Function::Kernel(machines) => {
+                machines.members().iter().map(|member| (&*member.tasks, &member.machine.kernel)).collect()
+            }
+        }
+    }
+
+    /// The tasks that share a kernel, group by group: all of them, unless their evidence asked for several kernels.
+    pub fn task_groups(&self) -> Vec<Vec<usize>> {
+        match self.kernels().as_slice() {
+            [] => vec![(0..self.target_names.len()).collect()],
+            kernels => kernels.iter().map(|(tasks, _)| tasks.to_vec()).collect(),
+        }
+    }
+
+    /// Bandwidth γ of each task's RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
+    pub fn bandwidths(&self) -> Vec<f64> {
+        self.of_kernels(1, |kernel, _| kernel.rbf.scale, |waves, _| waves.scales.bandwidth)
+            .row(0)
+            .iter()
+            .copied()
+            .collect()
+    }
+
+    /// Scale r of each input inside the kernel of each task: inputs × tasks.
+    pub fn relevance(&self) -> Mat<f64> {
+        let inputs = self.input_names.len();
+        self.of_kernels(inputs, |kernel, d| kernel.relevance[d], |waves, d| waves.scales.relevance[d])
+    }
+
+    /// Distance along each input, in its own unit, at which the kernel of each task has forgotten: √(2γr)·Δx = 1 for
+    /// cosines; for a kernel machine, and sinusoids fitted to one, where its families together have fallen to 1/e.
+    /// Infinite if they never do. Inputs × tasks.
+    pub fn kernel_lengths(&self) -> Mat<f64> {
+        let unit = &self.input_scale.scale;
+        let of_kernel = |kernel: &Kernel, d: usize| unit[d] * kernel.length(d);
+        self.of_kernels(unit.len(), of_kernel, |waves, d| unit[d] * (1.0 / waves.scales.factor(d)))
+    }
+
+    /// A table of some rows and a column for each task, from its kernel or from the cosines that were drawn.
+    fn of_kernels(
+        &self,
+        rows: usize,
+        of_kernel: impl Fn(&Kernel, usize) -> f64,
+        of_waves: impl Fn(&Waves, usize) -> f64,
+    ) -> Mat<f64> {
+        let mut out = Mat::zeros(rows, self.target_names.len());
+        if let Function::Waves(waves) = &self.function
+            && waves.origin.is_empty()
+        {
+            return Mat::from_fn(rows, out.ncols(), |d, _| of_waves(waves, d));
+        }
+        for (tasks, kernel) in self.kernels() {
+            let column: Vec<f64> = (0..rows).map(|d| of_kernel(kernel, d)).collect();
+            tasks.iter().for_each(|&task| out.col_as_slice_mut(task).copy_from_slice(&column));
+        }
+        out
     }
 
     /// The kernel view for given rows of inputs, usually the training rows. Costs N³. A kernel machine is this view: its
@@ -136,7 +189,7 @@ impl Model {
         check_inputs(inputs, &self.input_names)?;
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         let mut view = match &self.function {
-            Function::Waves(waves) if waves.origin.is_some() => {
+            Function::Waves(waves) if !waves.origin.is_empty() => {
                 return Err(Error::Setting {
                     name: "form",
                     problem:
@@ -145,8 +198,8 @@ impl Model {
                 });
             }
             Function::Waves(waves) => waves.kernel_view(&standardised, Threads::current())?,
-            Function::Kernel(machine) if *machine.inputs == standardised => KernelView {
-                coefficients: machine.coefficients.clone(),
+            Function::Kernel(machines) if **machines.inputs() == standardised => KernelView {
+                coefficients: machines.coefficients(),
                 kernel_rms_error: 0.0,
                 kernel_max_error: 0.0,
                 weights_unexplained: 0.0,

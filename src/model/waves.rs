@@ -4,12 +4,11 @@ use super::posterior::Posterior;
 use super::{Found, Function};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Scales};
-use crate::kernel::{Kernel, KernelMachine, LeftOut};
+use crate::kernel::{Kernel, LeftOut, Machines, Shared};
 use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows, select_rows};
 use crate::sparse::{Original, distil};
 use crate::vb::{self, Gamma, Inference, Observer, Problem, Settings};
 use rand::Rng;
-use serde::{Deserialize, Serialize};
 
 /// Cosines, their scales and the posterior of their weights, on the standardised scale.
 #[derive(Clone, Debug)]
@@ -21,16 +20,8 @@ pub(crate) struct Waves {
     pub(crate) posterior: Posterior,
     /// Cosines that were drawn.
     pub(crate) drawn: usize,
-    /// The kernel machine whose function the cosines reproduce, if they do.
-    pub(crate) origin: Option<Origin>,
-}
-
-/// What brings a kernel machine back, together with its data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Origin {
-    pub(super) kernel: Kernel,
-    /// σ² shared by the tasks.
-    pub(crate) noise: f64,
+    /// What brings back the kernel machines whose function the cosines reproduce, if they do; else empty.
+    pub(crate) origin: Vec<Shared>,
 }
 
 /// Draws cosines and infers their weights.
@@ -54,33 +45,36 @@ impl Waves {
         scale_rows(&mut design, &problem.root);
         let tau = found.noise.iter().map(|t| t.mean()).collect();
         let posterior = Posterior::new(problem, design, &found.alpha, tau, Threads::current())?;
-        let waves =
-            Waves { basis: found.basis, scales: found.scales, noise: found.noise, posterior, drawn, origin: None };
-        Ok(Found { function: Function::Waves(waves), trace: found.trace, stop: found.stop })
+        let waves = Waves {
+            basis: found.basis,
+            scales: found.scales,
+            noise: found.noise,
+            posterior,
+            drawn,
+            origin: Vec::new(),
+        };
+        Ok(Found { function: Function::Waves(Box::new(waves)), trace: found.trace, stop: found.stop })
     }
 
-    /// Sinusoids that reproduce a kernel machine. Their weights are those that do; the noise of a task is what that
-    /// machine's leave-one-out residuals and the difference of the two functions leave to it (equation 30). Its own noise
-    /// would not do: what a rough kernel takes for a narrow spike at a row is noise to a few sinusoids.
-    pub(super) fn distilled(
-        problem: &Problem,
-        machine: KernelMachine,
-        shared_noise: f64,
-        count: usize,
-        seed: u64,
-    ) -> Result<Waves> {
+    /// Sinusoids that reproduce the kernel machines of some groups of tasks. Their weights are those that do; the noise of
+    /// a task is what its machine's leave-one-out residuals and the difference of the two functions leave to it (equation
+    /// 30). The machine's own noise would not do: what a rough kernel takes for a narrow spike at a row is noise to a few
+    /// sinusoids.
+    pub(super) fn distilled(problem: &Problem, groups: Vec<Shared>, count: usize, seed: u64) -> Result<Waves> {
         let threads = Threads::current();
+        let machines = Machines::new(problem, &groups, threads)?;
         let tasks = problem.tasks();
         // Rows of weight zero are not read off at.
         let seen: Vec<usize> = (0..problem.root.len()).filter(|&n| problem.root[n] > 0.0).collect();
         let inputs = select_rows(problem.inputs.as_ref().as_ref(), &seen);
         let weight = problem.root.iter().map(|u| u * u).sum::<f64>();
+        let kernels: Vec<&Kernel> = groups.iter().map(|group| &group.kernel).collect();
         let original = Original {
             inputs: &inputs,
             weight,
-            kernel: &machine.kernel,
-            noise: (0..tasks).map(|c| machine.noise_variance(c)).sum::<f64>() / tasks as f64,
-            mean: |rows: MatRef<'_, f64>| machine.means(rows, threads),
+            kernels: &kernels,
+            noise: (0..tasks).map(|c| machines.noise_variance(c)).sum::<f64>() / tasks as f64,
+            mean: |rows: MatRef<'_, f64>| machines.means(rows, threads),
         };
         let sinusoids = distil(&original, count, seed, threads)?;
         let (basis, scales) = sinusoids.basis();
@@ -94,8 +88,8 @@ impl Waves {
                 },
             );
         let design = basis.features_and_one(problem.inputs.as_ref().as_ref(), &scales);
-        let LeftOut { residual, .. } = machine.leave_one_out();
-        let square = |c: usize| mean_square(problem, &machine, &residual, c) + sinusoids.misfit[c];
+        let LeftOut { residual, .. } = machines.leave_one_out();
+        let square = |c: usize| mean_square(problem, &residual, c) + sinusoids.misfit[c];
         // What was read off at many rows is known no better than the training rows know it: together they weigh as much.
         let share = weight / sinusoids.rows.nrows() as f64;
         let weights = vec![share; sinusoids.rows.nrows()];
@@ -115,24 +109,24 @@ impl Waves {
         let noise: Vec<Gamma> = (0..tasks).map(belief).collect();
         posterior.mean = mean;
         posterior.unit = Some(noise.iter().map(|noise| noise.mean_inverse()).collect());
-        let origin = Some(Origin { kernel: machine.kernel, noise: shared_noise });
-        Ok(Waves { basis, scales, noise, posterior, drawn: sinusoids.phases.len(), origin })
+        Ok(Waves { basis, scales, noise, posterior, drawn: sinusoids.phases.len(), origin: groups })
     }
 
-    /// Leave-one-out of sinusoids that reproduce a kernel machine (equation 30a). The machine's knows nothing of what they
-    /// miss of it; their own, at frequencies learned from all rows, flatters them. Each task has the worse of the two.
-    pub(super) fn leave_one_out_of(&self, machine: &KernelMachine, targets: &Mat<f64>, threads: Threads) -> LeftOut {
-        let design = self.basis.features_and_one(machine.inputs.as_ref().as_ref(), &self.scales);
+    /// Leave-one-out of sinusoids that reproduce kernel machines (equation 30a). The machines' knows nothing of what they
+    /// miss of them; their own, at frequencies learned from all rows, flatters them. Each task has the worse of the two.
+    pub(super) fn leave_one_out_of(&self, machines: &Machines, targets: &Mat<f64>, threads: Threads) -> LeftOut {
+        let root = machines.root();
+        let design = self.basis.features_and_one(machines.inputs().as_ref().as_ref(), &self.scales);
         let fitted = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
-        let mut out = LeftOut { variance: self.posterior.variance(&design, threads), ..machine.leave_one_out() };
+        let mut out = LeftOut { variance: self.posterior.variance(&design, threads), ..machines.leave_one_out() };
         for (c, noise) in self.noise.iter().enumerate() {
             // What a row adds to the rest in units of what the rest leaves open.
-            let adds = |n: usize| machine.root[n].powi(2) * out.variance[(n, c)] / noise.mean_inverse();
+            let adds = |n: usize| root[n].powi(2) * out.variance[(n, c)] / noise.mean_inverse();
             let own = |n: usize| (targets[(n, c)] - fitted[(n, c)]) * (1.0 + adds(n));
             let rows: Vec<usize> =
-                (0..targets.nrows()).filter(|&n| !targets[(n, c)].is_nan() && machine.root[n] > 0.0).collect();
+                (0..targets.nrows()).filter(|&n| !targets[(n, c)].is_nan() && root[n] > 0.0).collect();
             let sum = |residual: &dyn Fn(usize) -> f64| -> f64 {
-                rows.iter().map(|&n| (machine.root[n] * residual(n)).powi(2)).sum()
+                rows.iter().map(|&n| (root[n] * residual(n)).powi(2)).sum()
             };
             if sum(&own) > sum(&|n| out.residual[(n, c)]) {
                 let shares: Vec<(f64, f64)> = rows.iter().map(|&n| (own(n), adds(n) / (1.0 + adds(n)))).collect();
@@ -181,11 +175,10 @@ impl Waves {
     }
 }
 
-/// Weighted mean square of the observed residuals of a task.
-fn mean_square(problem: &Problem, machine: &KernelMachine, residual: &Mat<f64>, task: usize) -> f64 {
-    let all: Vec<usize> = (0..residual.nrows()).collect();
-    let rows = machine.observed[task].as_ref().unwrap_or(&all);
-    let sum: f64 = rows.iter().map(|&n| (problem.root[n] * residual[(n, task)]).powi(2)).sum();
+/// Weighted mean square of the observed residuals of a task; the others are zero.
+fn mean_square(problem: &Problem, residual: &Mat<f64>, task: usize) -> f64 {
+    let column = residual.col_as_slice(task).iter().zip(&problem.root);
+    let sum: f64 = column.map(|(residual, root)| (root * residual).powi(2)).sum();
     // A target hit exactly still needs a noise that can be divided by.
     (sum / problem.count[task]).max(1e-12)
 }

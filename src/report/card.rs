@@ -185,8 +185,10 @@ impl Facts<'_> {
     fn method(&self) -> String {
         let terms = self.model.active_features();
         let form = match self.model.settings().form {
-            Form::Kernel => format!("an exact kernel machine with one term for each of {terms} training rows"),
-            Form::Sinusoids { .. } => format!("{terms} sinusoids that reproduce a kernel machine"),
+            Form::Kernel => {
+                format!("an exact kernel machine with one term for each of {terms} training rows{}", self.groups())
+            }
+            Form::Sinusoids { .. } => format!("{terms} sinusoids that reproduce a kernel machine{}", self.groups()),
             Form::Cosines => format!("a Bayesian linear model on {terms} cosines and straight lines"),
         };
         let stop = match self.model.stop() {
@@ -198,6 +200,19 @@ impl Facts<'_> {
             "Bayesian multitask regression on random Fourier features: {form}. The fit {stop} after {} steps.",
             self.model.trace().len()
         )
+    }
+
+    /// Which targets share a kernel, if not all of them do.
+    fn groups(&self) -> String {
+        let (groups, names) = (self.model.task_groups(), self.model.target_names());
+        let named = |tasks: &Vec<usize>| tasks.iter().map(|&c| plain(&names[c])).collect::<Vec<_>>().join(", ");
+        match groups.len() {
+            1 => String::new(),
+            count => {
+                let groups = groups.iter().map(named).collect::<Vec<_>>().join("; ");
+                format!(" with {count} kernels, each for targets that need the same inputs ({groups})")
+            }
+        }
     }
 
     fn raw_inputs(&self) -> usize {
@@ -303,7 +318,7 @@ impl Facts<'_> {
              evaluates it in the browser.",
             match self.model.settings().form {
                 Form::Kernel =>
-                    "f(x) = Σ βₙ κ(xₙ, x), with the learned kernel κ and the standardised training inputs xₙ.",
+                    "f(x) = Σ βₙ κ(xₙ, x), with the learned kernel κ of the target and the standardised training inputs xₙ.",
                 _ if self.model.links().is_empty() => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + b.",
                 Form::Sinusoids { .. } | Form::Cosines => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + straight lines + b.",
             }

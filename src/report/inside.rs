@@ -22,8 +22,8 @@ pub(super) struct Inside {
     /// How many sinusoids there are; the largest are listed.
     sinusoid_count: usize,
     sinusoids: Vec<Wave>,
-    families: Option<Vec<FamilyFacts>>,
-    kernel: Vec<Profile>,
+    /// One for each group of targets that share a kernel.
+    kernels: Vec<KernelFacts>,
     links: Vec<LinkFacts>,
 }
 
@@ -46,6 +46,14 @@ struct Wave {
 }
 
 #[derive(Serialize)]
+struct KernelFacts {
+    targets: Vec<usize>,
+    /// None for cosines that were drawn.
+    families: Option<Vec<FamilyFacts>>,
+    profiles: Vec<Profile>,
+}
+
+#[derive(Serialize)]
 struct FamilyFacts {
     name: &'static str,
     variance: f64,
@@ -59,7 +67,7 @@ struct Profile {
     input: usize,
     distance: Vec<f64>,
     kernel: Vec<f64>,
-    /// The same of the kept sinusoids, each counted by its squared weight, for each task.
+    /// The same of the kept sinusoids, each counted by its squared weight, for each target of the kernel.
     sinusoids: Vec<Vec<f64>>,
 }
 
@@ -75,7 +83,7 @@ impl Inside {
     pub(super) fn new(model: &Model) -> Inside {
         let trace = model.trace();
         let mut sinusoids = model.sinusoids();
-        let kernel = profiles(model, &sinusoids);
+        let kernels = kernels(model, &sinusoids);
         let size = |s: &Sinusoid| s.weight.iter().zip(model.target_scale()).map(|(w, t)| (w / t).powi(2)).sum::<f64>();
         sinusoids.sort_by(|a, b| size(b).total_cmp(&size(a)));
         Inside {
@@ -86,8 +94,7 @@ impl Inside {
             },
             sinusoid_count: sinusoids.len(),
             sinusoids: sinusoids.iter().take(SINUSOIDS).map(|s| wave(model, s)).collect(),
-            families: model.kernel().map(families),
-            kernel,
+            kernels,
             links: links(model),
         }
     }
@@ -120,15 +127,26 @@ fn families(kernel: &Kernel) -> Vec<FamilyFacts> {
     ]
 }
 
-/// The kernel along the inputs of largest scale, without its constant and straight lines, one at distance zero.
-fn profiles(model: &Model, sinusoids: &[Sinusoid]) -> Vec<Profile> {
+fn kernels(model: &Model, sinusoids: &[Sinusoid]) -> Vec<KernelFacts> {
+    let kernels = model.kernels();
+    let facts = |(g, targets): (usize, Vec<usize>)| {
+        let kernel = kernels.get(g).map(|(_, kernel)| *kernel);
+        KernelFacts { families: kernel.map(families), profiles: profiles(model, kernel, &targets, sinusoids), targets }
+    };
+    model.task_groups().into_iter().enumerate().map(facts).collect()
+}
+
+/// The kernel of some targets along the inputs of largest scale, without its constant and straight lines, one at distance
+/// zero.
+fn profiles(model: &Model, kernel: Option<&Kernel>, targets: &[usize], sinusoids: &[Sinusoid]) -> Vec<Profile> {
     let lengths = model.kernel_lengths();
+    let lengths = lengths.col_as_slice(targets[0]);
     let mut inputs: Vec<usize> = (0..lengths.len()).filter(|&d| lengths[d].is_finite()).collect();
     let order = |d: usize| model.input_scale()[d] / lengths[d];
     inputs.sort_by(|&a, &b| order(b).total_cmp(&order(a)));
     inputs.truncate(PROFILES);
     let at = |i: usize| REACH * i as f64 / (POINTS - 1) as f64;
-    let kernel = |d: usize, z: f64| match model.kernel() {
+    let kernel = |d: usize, z: f64| match kernel {
         Some(kernel) => kernel.along(d, z),
         None => model.settings().spectrum.kernel([order(d) * z].into_iter()),
     };
@@ -140,12 +158,12 @@ fn profiles(model: &Model, sinusoids: &[Sinusoid]) -> Vec<Profile> {
         };
         briefly((0..POINTS).map(|i| if total > 0.0 { value(i) / total } else { 0.0 }))
     };
-    let tasks = if sinusoids.is_empty() { 0 } else { model.target_names().len() };
+    let drawn = if sinusoids.is_empty() { &[] } else { targets };
     let profile = |d: usize| Profile {
         input: d,
         distance: briefly((0..POINTS).map(|i| at(i) * model.input_scale()[d])),
         kernel: briefly((0..POINTS).map(|i| kernel(d, at(i)))),
-        sinusoids: (0..tasks).map(|c| waves(d, c)).collect(),
+        sinusoids: drawn.iter().map(|&c| waves(d, c)).collect(),
     };
     inputs.into_iter().map(profile).collect()
 }

@@ -48,8 +48,8 @@ pub(super) struct InputFacts {
     name: String,
     columns: Vec<usize>,
     number: bool,
-    /// How fast the kernel changes along it.
-    scale: f64,
+    /// How fast the kernel of each task changes along it.
+    scale: Vec<f64>,
 }
 
 /// One list for each task, one entry for each input.
@@ -116,7 +116,7 @@ impl Learned {
             name: input.name.clone(),
             columns: input.columns.clone(),
             number: matches!(input.kind, Kind::Number { .. }),
-            scale: super::brief(scales[i]),
+            scale: super::briefly(scales.row(i).iter().copied()),
         };
         Ok(Some(Learned {
             inputs: explainer.inputs().iter().enumerate().map(input).collect(),

@@ -135,9 +135,9 @@ fn the_refits_have_the_verdict_even_without_data() {
 fn the_kernel_curves_are_the_kernel() {
     let data = small();
     let model = fit(&data, &Settings::DEFAULT).unwrap();
-    let kernel = model.kernel().unwrap();
+    let kernel = model.kernels()[0].1;
     let facts = facts(&model, None, &Options::default());
-    for profile in facts["inside"]["kernel"].as_array().unwrap() {
+    for profile in facts["inside"]["kernels"][0]["profiles"].as_array().unwrap() {
         let input = profile["input"].as_u64().unwrap() as usize;
         let (distance, alike) = (numbers(&profile["distance"]), numbers(&profile["kernel"]));
         for i in [0, 17, 60] {

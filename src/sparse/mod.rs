@@ -1,8 +1,8 @@
-//! The sparse end: few sinusoids that reproduce the function of the kernel machine.
+//! The sparse end: few sinusoids that reproduce the function of kernel machines.
 //!
-//! The machine's mean f is known everywhere, so the sinusoids need not be found from noisy targets. It is read off at
+//! Their mean f is known everywhere, so the sinusoids need not be found from noisy targets. It is read off at
 //! the training rows and at many rows like them ([`surroundings`]); then f(x) ≈ Σ_k w_k cos(ω_kᵀx + p_k) + b is fitted:
-//! frequencies are drawn from the learned spectrum, the most useful ones are picked one by one ([`pick`]), and all
+//! frequencies are drawn from the learned spectra, the most useful ones are picked one by one ([`pick`]), and all
 //! frequencies and phases are learned together by descent with the weights solved for ([`refine`]). Few rows would let
 //! learned frequencies agree with f there and nowhere else; at many rows they cannot (equations 28 to 30).
 
@@ -24,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 use refine::{Teacher, refine};
 use rows::surroundings;
 
-/// Frequencies to pick from, at least; and at least this many per sinusoid wanted.
+/// Frequencies of each kernel to pick from, at least; and of all kernels at least this many per sinusoid wanted.
 const POOL: (usize, usize) = (256, 2);
 /// Steps of the descent in frequencies and phases.
 const STEPS: usize = 40;
@@ -40,8 +40,8 @@ pub(crate) struct Original<'a, F: Fn(MatRef<'_, f64>) -> Mat<f64>> {
     pub(crate) inputs: &'a Mat<f64>,
     /// What they weigh together: how many rows they stand for.
     pub(crate) weight: f64,
-    /// Its kernel: where frequencies are drawn from.
-    pub(crate) kernel: &'a Kernel,
+    /// Its kernels: where frequencies are drawn from.
+    pub(crate) kernels: &'a [&'a Kernel],
     /// Mean variance of the noise over the tasks.
     pub(crate) noise: f64,
     /// Its mean at any rows: N′×C.
@@ -88,15 +88,15 @@ pub(crate) fn distil<F: Fn(MatRef<'_, f64>) -> Mat<f64>>(
     seed: u64,
     threads: Threads,
 ) -> Result<Sinusoids> {
-    let Original { inputs, weight, kernel, noise, mean } = original;
+    let Original { inputs, weight, kernels, noise, mean } = original;
     let count = count.max(1);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let rows = surroundings(inputs, &kernel.relevance, &mut rng, threads);
+    let rows = surroundings(inputs, &pool::mean_relevance(kernels), &mut rng, threads);
     let values = mean(rows.as_ref());
-    let pool = draw(kernel, inputs, POOL.0.max(POOL.1 * count), &mut rng, threads);
+    let pool = draw(kernels, inputs, POOL.0.max(POOL.1 * count / kernels.len()), &mut rng, threads);
     let (frequencies, phases) = pick(&rows, &values, &pool, count, threads);
     let penalty = (PENALTY * noise * count as f64 / weight).max(LEAST_PENALTY);
-    let teacher = Teacher::new(rows, values, penalty, pool::typical(kernel), threads);
+    let teacher = Teacher::new(rows, values, penalty, pool::typical(kernels), threads);
     let (frequencies, phases) = refine(&teacher, frequencies, phases, STEPS);
     let singular = Error::Singular { size: phases.len(), noise: *noise };
     let solution = teacher.solve(&frequencies, &phases).ok_or(singular)?;

@@ -1,17 +1,27 @@
-//! Frequencies drawn from the learned spectrum: each family of the kernel gives its share.
+//! Frequencies drawn from the learned spectra: each family of a kernel gives its share.
 
 use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use crate::kernel::Kernel;
-use crate::linalg::{Mat, Threads, multiply};
+use crate::linalg::{Mat, MatMut, Threads, multiply};
 use rand::Rng;
 
 /// Largest standard deviation of a drawn sinusoid's angle over the training rows, in radians. The tails of the rough
 /// spectra are heavy, and faster sinusoids than this can only be told from noise where rows are dense.
 const FASTEST: f64 = 6.0;
 
-/// D×`count` frequencies; the families have shares of the draw as they have of the variance.
-pub(super) fn draw(kernel: &Kernel, x: &Mat<f64>, count: usize, rng: &mut impl Rng, threads: Threads) -> Mat<f64> {
-    let inputs = x.ncols();
+/// D×`count` frequencies of each kernel, one kernel after the other.
+pub(super) fn draw(kernels: &[&Kernel], x: &Mat<f64>, count: usize, rng: &mut impl Rng, threads: Threads) -> Mat<f64> {
+    let mut out = Mat::zeros(x.ncols(), count * kernels.len());
+    for (k, kernel) in kernels.iter().enumerate() {
+        draw_from(kernel, out.as_mut().subcols_mut(k * count, count), rng);
+    }
+    slow_down(&mut out, x, threads);
+    out
+}
+
+/// Frequencies of one kernel; its families have shares of the draw as they have of the variance.
+fn draw_from(kernel: &Kernel, mut out: MatMut<'_, f64>, rng: &mut impl Rng) {
+    let (inputs, count) = out.shape();
     let total = kernel.rbf.variance + kernel.laplace.variance + kernel.laplace_l1.variance;
     // A share of 0/0 becomes none, and the last family has the rest.
     let share = |variance: f64| (count as f64 * variance / total).round() as usize;
@@ -23,7 +33,6 @@ pub(super) fn draw(kernel: &Kernel, x: &Mat<f64>, count: usize, rng: &mut impl R
         (Spectrum::LaplaceL2, laplace, &scales[1]),
         (Spectrum::LaplaceL1, count - rbf - laplace, &scales[2]),
     ];
-    let mut out = Mat::zeros(inputs, count);
     let mut first = 0;
     for (spectrum, count, scale) in families {
         let (offsets, directions) = (Offsets::Random, Directions::Independent);
@@ -35,8 +44,6 @@ pub(super) fn draw(kernel: &Kernel, x: &Mat<f64>, count: usize, rng: &mut impl R
         }
         first += count;
     }
-    slow_down(&mut out, x, threads);
-    out
 }
 
 /// Shortens frequencies faster than [`FASTEST`] and silences any that is not finite.
@@ -60,17 +67,25 @@ fn scales(kernel: &Kernel) -> [Vec<f64>; 3] {
     ]
 }
 
-/// Typical size of a frequency for each input: the root of the families' mean square scale.
-pub(super) fn typical(kernel: &Kernel) -> Vec<f64> {
-    let variances = [kernel.rbf.variance, kernel.laplace.variance, kernel.laplace_l1.variance];
-    let total: f64 = variances.iter().sum();
-    let scales = scales(kernel);
-    (0..kernel.relevance.len())
-        .map(|d| {
-            let square = (0..3).map(|f| variances[f] * scales[f][d].powi(2)).sum::<f64>() / total;
-            if square.is_normal() { square.sqrt() } else { 1.0 }
-        })
-        .collect()
+/// Typical size of a frequency for each input: the root of the mean square scale of all families.
+pub(super) fn typical(kernels: &[&Kernel]) -> Vec<f64> {
+    let families = |kernel: &&Kernel| {
+        let variances = [kernel.rbf.variance, kernel.laplace.variance, kernel.laplace_l1.variance];
+        variances.into_iter().zip(scales(kernel))
+    };
+    let families: Vec<(f64, Vec<f64>)> = kernels.iter().flat_map(families).collect();
+    let total: f64 = families.iter().map(|(variance, _)| variance).sum();
+    let input = |d: usize| {
+        let square = families.iter().map(|(variance, scale)| variance * scale[d].powi(2)).sum::<f64>() / total;
+        if square.is_normal() { square.sqrt() } else { 1.0 }
+    };
+    (0..kernels[0].relevance.len()).map(input).collect()
+}
+
+/// Mean relevance of each input over the kernels: what is near by it is near by all of them.
+pub(super) fn mean_relevance(kernels: &[&Kernel]) -> Vec<f64> {
+    let mean = |d: usize| kernels.iter().map(|kernel| kernel.relevance[d]).sum::<f64>() / kernels.len() as f64;
+    (0..kernels[0].relevance.len()).map(mean).collect()
 }
 
 #[cfg(test)]
@@ -95,7 +110,7 @@ mod tests {
     fn the_pool_has_the_spectrum_of_the_kernel() {
         let x = Mat::from_fn(5, 2, |n, d| ((n * 3 + d) as f64 * 0.9).sin());
         let (kernel, count) = (kernel(), 100_000);
-        let pool = draw(&kernel, &x, count, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
+        let pool = draw(&[&kernel], &x, count, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
         let alone = Kernel { linear: 0.0, ..kernel };
         let gram = alone.gram(&x, Threads::ONE);
         for j in 0..5 {
@@ -108,19 +123,32 @@ mod tests {
         }
     }
 
+    /// Every kernel has as many, and the first the same as alone; what is typical lies between those of each.
+    #[test]
+    fn several_kernels_have_a_pool_each() {
+        let x = Mat::from_fn(5, 2, |n, d| ((n * 3 + d) as f64 * 0.9).sin());
+        let (first, second) = (kernel(), Kernel { relevance: vec![3.0, 0.1], ..kernel() });
+        let drawn = |kernels: &[&Kernel]| draw(kernels, &x, 50, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
+        let (one, both) = (drawn(&[&first]), drawn(&[&first, &second]));
+        assert!(both.ncols() == 100 && both.as_ref().subcols(0, 50) == one.as_ref());
+        let (a, b, between) = (typical(&[&first]), typical(&[&second]), typical(&[&first, &second]));
+        assert!((0..2).all(|d| between[d] > a[d].min(b[d]) && between[d] < a[d].max(b[d])));
+        assert_eq!(mean_relevance(&[&first, &second]), [1.75, 0.8]);
+    }
+
     #[test]
     fn no_frequency_is_too_fast_or_not_finite() {
         let x = Mat::from_fn(30, 2, |n, d| ((n * 3 + d) as f64 * 0.9).sin());
         for scale in [1e-300, 1.0, 1e300] {
             let mut kernel = kernel();
             (kernel.rbf.scale, kernel.laplace_l1.scale) = (scale, scale);
-            let pool = draw(&kernel, &x, 300, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
+            let pool = draw(&[&kernel], &x, 300, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
             let angles = multiply(x.as_ref(), pool.as_ref(), Threads::ONE);
             for k in 0..300 {
                 let square = angles.col_as_slice(k).iter().map(|a| a * a).sum::<f64>() / 30.0;
                 assert!(square.sqrt() <= FASTEST * 1.000_001);
             }
-            assert!(typical(&kernel).iter().all(|t| t.is_finite()));
+            assert!(typical(&[&kernel]).iter().all(|t| t.is_finite()));
         }
     }
 }

@@ -175,7 +175,7 @@ fn five_sinusoids_are_recovered() {
     let original = Original {
         inputs: &inputs,
         weight: inputs.nrows() as f64,
-        kernel: &kernel(3),
+        kernels: &[&kernel(3)],
         noise: 1e-6,
         mean: |x: MatRef<'_, f64>| value(&truth, x),
     };
@@ -207,7 +207,7 @@ fn a_quarter_as_many_sinusoids_as_rows_reproduce_a_kernel_machine() {
     let mean = |x: MatRef<'_, f64>| {
         multiply(kernel.cross(&inputs, x, Threads::ONE).as_ref().transpose(), coefficients.as_ref(), Threads::ONE)
     };
-    let original = Original { inputs: &inputs, weight: inputs.nrows() as f64, kernel: &kernel, noise: 0.05, mean };
+    let original = Original { inputs: &inputs, weight: inputs.nrows() as f64, kernels: &[&kernel], noise: 0.05, mean };
     let found = distil(&original, 30, 1, Threads::ONE).unwrap();
     let (truth, dense, sparse) = (smooth(new.as_ref()), (original.mean)(new.as_ref()), value(&found, new.as_ref()));
     let (dense, sparse, apart) =
@@ -222,7 +222,7 @@ fn the_basis_has_the_features_of_the_sinusoids() {
     let original = Original {
         inputs: &inputs,
         weight: inputs.nrows() as f64,
-        kernel: &kernel(3),
+        kernels: &[&kernel(3)],
         noise: 0.1,
         mean: |x: MatRef<'_, f64>| multiply(x, normal(3, 1, 9).as_ref(), Threads::ONE),
     };
@@ -237,7 +237,8 @@ fn the_basis_has_the_features_of_the_sinusoids() {
 fn the_seed_decides_and_the_threads_do_not() {
     let inputs = normal(200, 5, 4);
     let mean = |x: MatRef<'_, f64>| Mat::from_fn(x.nrows(), 2, |n, c| (x[(n, c)] + x[(n, 4)]).sin());
-    let original = Original { inputs: &inputs, weight: inputs.nrows() as f64, kernel: &kernel(5), noise: 0.1, mean };
+    let original =
+        Original { inputs: &inputs, weight: inputs.nrows() as f64, kernels: &[&kernel(5)], noise: 0.1, mean };
     let run = |seed: u64, threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| distil(&original, 50, seed, Threads::current()).unwrap())
@@ -265,8 +266,9 @@ fn odd_data_give_finite_sinusoids() {
         let kernel = kernel(inputs.ncols());
         for count in [0, 1, 5, 60] {
             for noise in [0.0, 0.3] {
-                let flat = Original { inputs, weight: inputs.nrows() as f64, kernel: &kernel, noise, mean: constant };
-                let rough = Original { inputs, weight: inputs.nrows() as f64, kernel: &kernel, noise, mean: wave };
+                let flat =
+                    Original { inputs, weight: inputs.nrows() as f64, kernels: &[&kernel], noise, mean: constant };
+                let rough = Original { inputs, weight: inputs.nrows() as f64, kernels: &[&kernel], noise, mean: wave };
                 for found in [distil(&flat, count, 1, Threads::ONE), distil(&rough, count, 1, Threads::ONE)] {
                     let found = found.unwrap_or_else(|e| panic!("{what}: {e}"));
                     assert!((1..=count.max(1)).contains(&found.phases.len()), "{what}");

@@ -2,10 +2,11 @@
 //! share their observed rows put together.
 
 use crate::data::{Dataset, Weights};
-use crate::linalg::{Mat, dot, select_rows};
+use crate::linalg::{Mat, dot, select_columns, select_rows};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Tasks observed in exactly the same rows: one factorisation serves them all (equation 15).
@@ -36,6 +37,10 @@ pub(crate) struct Problem {
     pub(crate) count: Vec<f64>,
     /// Whether weights say how precise rows are rather than how often they are there.
     relative: bool,
+    /// Which input each column of `inputs` belongs to, counted from 0: the levels of a text are one.
+    pub(crate) origin: Vec<usize>,
+    /// Variance that rounding adds to the noise of each task.
+    pub(crate) rounding: Vec<f64>,
 }
 
 impl Problem {
@@ -78,7 +83,18 @@ impl Problem {
             })
             .collect();
         let count = mass.clone();
-        Problem { inputs: Arc::new(inputs), root, targets: folded, groups, mass, count, relative: false }
+        let (origin, rounding) = ((0..inputs.ncols()).collect(), vec![0.0; folded.ncols()]);
+        Problem {
+            inputs: Arc::new(inputs),
+            root,
+            targets: folded,
+            groups,
+            mass,
+            count,
+            relative: false,
+            origin,
+            rounding,
+        }
     }
 
     /// The same with weights that say how precise a row is: one observation each.
@@ -89,6 +105,23 @@ impl Problem {
             group.tasks.iter().for_each(|&task| self.count[task] = group.count);
         }
         self
+    }
+
+    /// The same where ranges of columns are the levels of one text each, and targets are known to be rounded.
+    pub(crate) fn knowing(mut self, one_hot: &[Range<usize>], rounding: Vec<f64>) -> Self {
+        let mut next = 0;
+        for column in 0..self.origin.len() {
+            let continues = one_hot.iter().any(|block| block.contains(&column) && block.start != column);
+            next += usize::from(column > 0 && !continues);
+            self.origin[column] = next;
+        }
+        self.rounding = rounding;
+        self
+    }
+
+    /// Number of inputs, the levels of a text counted as one.
+    pub(crate) fn input_count(&self) -> usize {
+        self.origin.last().map_or(0, |last| last + 1)
     }
 
     /// Mean over the observed cells of the squared distance from their task's mean: one for standardised targets. For
@@ -132,7 +165,36 @@ impl Problem {
             }
         }
         let part = Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights));
-        Some(if self.relative { part.with_relative_weights() } else { part })
+        let part = if self.relative { part.with_relative_weights() } else { part };
+        Some(Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part })
+    }
+
+    /// Some of its tasks alone, in rising order, with the same rows.
+    pub(crate) fn of_tasks(&self, tasks: &[usize]) -> Problem {
+        let own = |group: &Group| {
+            let kept: Vec<usize> = (0..group.tasks.len()).filter(|&c| tasks.contains(&group.tasks[c])).collect();
+            let place = |&c: &usize| tasks.iter().position(|task| *task == group.tasks[c]);
+            let group = Group {
+                tasks: kept.iter().filter_map(place).collect(),
+                rows: group.rows.clone(),
+                targets: select_columns(group.targets.as_ref(), &kept),
+                root: group.root.clone(),
+                count: group.count,
+            };
+            (!kept.is_empty()).then_some(group)
+        };
+        let chosen = |all: &[f64]| tasks.iter().map(|&task| all[task]).collect();
+        Problem {
+            inputs: self.inputs.clone(),
+            root: self.root.clone(),
+            targets: select_columns(self.targets.as_ref(), tasks),
+            groups: self.groups.iter().filter_map(own).collect(),
+            mass: chosen(&self.mass),
+            count: chosen(&self.count),
+            relative: self.relative,
+            origin: self.origin.clone(),
+            rounding: chosen(&self.rounding),
+        }
     }
 
     /// Number of tasks C.
@@ -142,6 +204,11 @@ impl Problem {
 }
 
 impl Group {
+    /// Mean over its tasks of what rounding adds to their noise.
+    pub(crate) fn rounding(&self, problem: &Problem) -> f64 {
+        self.tasks.iter().map(|&task| problem.rounding[task]).sum::<f64>() / self.tasks.len() as f64
+    }
+
     /// Where a row of the data stands among the group's rows.
     pub(crate) fn position(&self, row: usize) -> Option<usize> {
         match &self.rows {
@@ -182,6 +249,25 @@ mod tests {
         assert_eq!(part.count[0], 5.0);
         let of_groups: f64 = part.groups.iter().map(|group| group.count * group.tasks.len() as f64).sum();
         assert_eq!(of_groups, part.count.iter().sum::<f64>());
+    }
+
+    /// Some tasks of a problem are the problem of those tasks: gaps, groups and weights.
+    #[test]
+    fn some_tasks_are_a_problem_of_their_own() {
+        let weights: Vec<f64> = (0..12).map(|n| 0.5 + (n % 3) as f64).collect();
+        let x = Mat::from_fn(12, 1, |n, _| n as f64);
+        let y = Mat::from_fn(12, 4, |n, c| if c % 3 == 0 && n % 5 == 2 { f64::NAN } else { (n * (c + 1)) as f64 });
+        let whole = Problem::new(x.clone(), y.clone(), Some(&weights));
+        for tasks in [vec![0, 1, 2, 3], vec![1, 3], vec![0, 3], vec![2]] {
+            let (some, alone) =
+                (whole.of_tasks(&tasks), Problem::new(x.clone(), select_columns(y.as_ref(), &tasks), Some(&weights)));
+            assert!(some.targets == alone.targets && some.mass == alone.mass && some.root == alone.root);
+            assert!(some.count == alone.count);
+            assert!(Arc::ptr_eq(&some.inputs, &whole.inputs) && some.groups.len() == alone.groups.len());
+            for (a, b) in some.groups.iter().zip(&alone.groups) {
+                assert!(a.tasks == b.tasks && a.rows == b.rows && a.targets == b.targets && a.root == b.root);
+            }
+        }
     }
 
     /// Only rows of weight are worth learning from, and all rows of weight are a part if others are there.

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { EVIL, TARGETS, makeReports, predict, read, table } from "./models.mjs";
@@ -237,6 +237,76 @@ test("the verdict is that of the refits, and says so", async () => {
   assert.equal(unchecked.checked, "");
   // Scores need no rows: a model alone still has its check.
   assert.equal((await shown(pages.kernelAlone)).headline, checked.headline);
+});
+
+test("every target is evaluated with the kernel of its group", async () => {
+  const { page, close } = await open(pages.kernel);
+  const differences = await page.evaluate(() => {
+    const file = facts.what_if.file;
+    const { groups } = file.machine;
+    const all = groups.flatMap((group) => group.tasks.map((task, i) => ({ task, group, i })));
+    const kernels = [groups[0].kernel, { ...groups[0].kernel, linear: 2, relevance: groups[0].kernel.relevance.map((r) => 3 * r) }];
+    // A group of one target, with either kernel; its coefficients need not be those of a fit.
+    const alone = ({ task, group, i }, kernel) => ({
+      tasks: [task],
+      kernel,
+      observed: [group.observed[i]],
+      noise: [group.noise[i]],
+      amplitude: [group.amplitude[i]],
+      coefficients: {
+        rows: group.coefficients.rows,
+        columns: 1,
+        values: group.coefficients.values.slice(i * group.coefficients.rows, (i + 1) * group.coefficients.rows),
+      },
+    });
+    const predictor = (kernelFor) =>
+      predictorOf({ ...file, machine: { ...file.machine, groups: all.map((one) => alone(one, kernelFor(one.task))).reverse() } });
+    const row = rowsOf(file.probes.inputs)[0];
+    const mixed = predictor((task) => kernels[task]);
+    const same = all.map(({ task }) => {
+      const [a, b] = [mixed.predict([...row], task), predictor(() => kernels[task]).predict([...row], task)];
+      return Math.max(Math.abs(a.mean[task] - b.mean[task]), Math.abs(a.std - b.std));
+    });
+    const split = predictor(() => kernels[0]).predict([...row], 1);
+    const whole = predictorOf(file).predict([...row], 1);
+    const moved = mixed.predict([...row], 1);
+    return {
+      same: Math.max(...same),
+      split: Math.max(...split.mean.map((value, c) => Math.abs(value - whole.mean[c])), Math.abs(split.std - whole.std)),
+      moved: Math.abs(moved.std - whole.std),
+    };
+  });
+  assert.equal(differences.same, 0);
+  assert.ok(differences.split < 1e-9, `${differences.split}`);
+  assert.ok(differences.moved > 1e-3, `${differences.moved}`);
+  await close();
+});
+
+test("targets with kernels of their own are shown with them", async () => {
+  const text = read("kernel.html");
+  const block = /(<script type="application\/json" id="facts">)(.*?)(<\/script>)/s;
+  const facts = JSON.parse(text.match(block)[2]);
+  const [kernel] = facts.inside.kernels;
+  facts.inside.kernels = [
+    { ...kernel, targets: [1], profiles: [...kernel.profiles].reverse() },
+    { ...kernel, targets: [0] },
+  ];
+  for (const input of facts.learned.inputs) input.scale = [1, 2];
+  const path = join(dirname(pages.kernel), "two-kernels.html");
+  writeFileSync(path, text.replace(block, (_, open, __, close) => open + JSON.stringify(facts).replaceAll("<", "\\u003c") + close));
+  const { page, problems, close } = await open(path);
+  const look = () =>
+    page.locator("#kernel .drawing, #scales .drawing").evaluateAll((all) => all.map((drawing) => drawing.innerHTML));
+  const before = await look();
+  assert.match(await page.locator("#kernel .note").textContent(), /2 kernels; this one serves glucose\./);
+  await choose(page, 1);
+  const after = await look();
+  before.forEach((drawing, i) => assert.notEqual(drawing, after[i]));
+  // Paper shows both.
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  assert.equal(await page.locator("#kernel .target").count(), 2);
+  assert.deepEqual(problems, []);
+  await close();
 });
 
 test("a training row can be loaded into the what-if panel", async () => {

@@ -44,9 +44,49 @@ fn without_further_settings_it_is_a_kernel_machine() {
     }
     let facts: Value = serde_json::from_str(&folder.done(&["inspect", "model.json", "--json"]).out).unwrap();
     let model = Model::load(&folder.path("model.json")).unwrap();
-    assert_eq!(facts["kernel"]["laplace_l1"]["scale"], model.kernel().unwrap().laplace_l1.scale);
+    let kernels = model.kernels();
+    for (said, (tasks, kernel)) in facts["kernels"].as_array().unwrap().iter().zip(&kernels) {
+        let names: Vec<&String> = tasks.iter().map(|&c| &model.target_names()[c]).collect();
+        assert_eq!(said["targets"], serde_json::json!(names));
+        assert_eq!(said["kernel"]["laplace_l1"]["scale"], kernel.laplace_l1.scale);
+    }
+    assert_eq!(facts["kernels"].as_array().unwrap().len(), kernels.len());
     assert_eq!(facts["sinusoids"].as_array().unwrap().len(), 0);
     assert!(folder.done(&["verify", "model.json"]).out.contains("10 probe predictions"));
+}
+
+/// One group of two targets is two groups of one with the same kernel; told apart, they are told by name.
+#[test]
+fn targets_with_kernels_of_their_own_are_told_apart() {
+    let folder = Folder::new();
+    folder.put("cohort.csv", crate::common::cohort());
+    folder.done(&["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "-omodel.json", "--max-iterations=5"]);
+    change(&folder, |value| {
+        let groups = value["machine"]["groups"].as_array().unwrap();
+        let one = |task: usize| {
+            let group = groups.iter().find(|g| g["tasks"].as_array().unwrap().contains(&task.into())).unwrap();
+            let at = group["tasks"].as_array().unwrap().iter().position(|c| *c == task).unwrap();
+            let rows = group["coefficients"]["rows"].as_u64().unwrap() as usize;
+            let column = &group["coefficients"]["values"].as_array().unwrap()[at * rows..(at + 1) * rows];
+            serde_json::json!({
+                "tasks": [task],
+                "kernel": group["kernel"],
+                "observed": [group["observed"][at]],
+                "noise": [group["noise"][at]],
+                "amplitude": [group["amplitude"][at]],
+                "coefficients": { "rows": rows, "columns": 1, "values": column },
+            })
+        };
+        value["machine"]["groups"] = serde_json::json!([one(1), one(0)]);
+    });
+    assert!(folder.done(&["verify", "changed.json"]).out.contains("10 probe predictions"));
+    let ran = folder.done(&["inspect", "changed.json"]);
+    for word in ["2 kernels, each for some of them", "Inputs of cost", "Kernel of cost", "Inputs of glucose"] {
+        assert!(ran.out.contains(word), "does not say {word:?}: {}", ran.out);
+    }
+    let facts: Value = serde_json::from_str(&folder.done(&["inspect", "changed.json", "--json"]).out).unwrap();
+    assert_eq!(facts["kernels"][0]["targets"], serde_json::json!(["cost"]));
+    assert_eq!(facts["kernels"][1]["targets"], serde_json::json!(["glucose"]));
 }
 
 /// What `inspect` prints is the function: between two rows, the sinusoids differ as the predictions do.
@@ -92,12 +132,14 @@ fn the_json_holds_the_same_as_the_model() {
     assert_eq!(facts["training"]["sha256"], model.fingerprint());
     assert_eq!(facts["training"]["sweeps"], model.trace().len());
     assert_eq!(facts["settings"]["max_iterations"], 60);
-    assert_eq!(facts["bandwidth"], model.bandwidth());
+    assert_eq!(facts["kernels"].as_array().unwrap().len(), 0);
     assert_eq!(facts["active_features"], 67);
     assert_eq!(facts["targets"][1]["name"], "cost");
     assert_eq!(facts["targets"][1]["noise_std"], model.noise_std()[1]);
+    assert_eq!(facts["targets"][1]["bandwidth"], model.bandwidths()[1]);
     assert_eq!(facts["inputs"][2]["name"], "dose");
-    assert_eq!(facts["inputs"][2]["scale"], model.relevance()[2]);
+    assert_eq!(facts["inputs"][2]["scale"][1], model.relevance()[(2, 1)]);
+    assert_eq!(facts["inputs"][2]["kernel_length"][1], model.kernel_lengths()[(2, 1)]);
     assert_eq!(facts["links"].as_array().unwrap().len(), 7);
     assert_eq!(facts["sinusoids"].as_array().unwrap().len(), 60);
     assert_eq!(facts["encoder"]["roles"]["ignore"][0], "id");

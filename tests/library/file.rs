@@ -1,9 +1,12 @@
 //! The model file: what goes in comes out, and nothing else gets in.
 
 use crate::{normal, smooth, with_gaps};
-use rffblr::data::Standardiser;
+use rffblr::data::{Folds, Split, Standardiser};
+use rffblr::evaluate::check;
+use rffblr::metrics::SplitBy;
 use rffblr::{FORMAT_VERSION, FeatureCount, Form, Model, Settings, fit};
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 
 fn model() -> Model {
     let data = with_gaps(&smooth(30, 3, 2, 70), 7);
@@ -102,6 +105,7 @@ fn inconsistent_files_are_refused() {
     type Change = Box<dyn Fn(&mut Value)>;
     let changes: Vec<(&str, Change)> = vec![
         ("newer", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION + 1))),
+        ("older", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION - 1))),
         ("format_version", Box::new(|v| v["format_version"] = json!(0))),
         ("format_version", Box::new(|v| v["format_version"] = json!("1"))),
         ("format", Box::new(|v| v["format"] = json!("something"))),
@@ -140,6 +144,34 @@ fn inconsistent_files_are_refused() {
 }
 
 #[test]
+fn a_check_is_kept_and_holds_no_row() {
+    let data = with_gaps(&smooth(30, 3, 2, 77), 7);
+    let settings = Settings { max_iterations: 10, form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT };
+    let folds = Folds::random(30, 3, 1).unwrap();
+    let split = |fold: usize| Split::new(&data, &folds, fold);
+    let found = check(&settings, &folds, SplitBy::Random { seed: 1 }, split, &|_| ControlFlow::Continue(()));
+    let (found, _) = found.unwrap().unwrap();
+    let text = fit(&data, &settings).unwrap().with_check(found.clone()).unwrap().to_json().unwrap();
+    let loaded = Model::from_json(&text).unwrap();
+    assert_eq!((loaded.check(), loaded.to_json().unwrap()), (Some(&found), text.clone()));
+    for n in 0..30 {
+        assert!(!text.contains(&data.targets()[(n, 0)].to_string()), "row {n}");
+    }
+    // Files of before have none; scores of other targets are refused, from a file and from a caller.
+    assert!(resigned(&text, |v| v["check"] = Value::Null).unwrap().check().is_none());
+    for change in ["r2_se", "scores"] {
+        let cut = |v: &mut Value| match change {
+            "r2_se" => v["check"]["ridge"]["r2_se"] = json!([0.1]),
+            _ => v["check"]["model"]["scores"]["per_task"]["coverage"] = json!([0.9]),
+        };
+        let problem = resigned(&text, cut).unwrap_err();
+        assert!(problem.contains("`check` does not have scores of 2 targets"), "{problem}");
+    }
+    let other = fit(&smooth(30, 3, 1, 78), &settings).unwrap();
+    assert!(other.with_check(found).is_err());
+}
+
+#[test]
 fn inconsistent_kernel_machines_are_refused() {
     let data = smooth(12, 3, 2, 76);
     let text = fit(&data, &Settings { max_iterations: 3, ..Settings::DEFAULT }).unwrap().to_json().unwrap();
@@ -147,15 +179,29 @@ fn inconsistent_kernel_machines_are_refused() {
     let changes: Vec<(&str, Change)> = vec![
         ("machine.rows", Box::new(|v| v["machine"]["rows"]["rows"] = json!(11))),
         ("13", Box::new(|v| v["training"]["rows"] = json!(13))),
-        ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["linear"] = json!(-1.0))),
-        ("machine.kernel", Box::new(|v| v["machine"]["kernel"]["rbf"]["scale"] = json!(0.0))),
-        ("machine.kernel.relevance", Box::new(|v| v["machine"]["kernel"]["relevance"] = json!([1.0]))),
-        ("machine.noise", Box::new(|v| v["machine"]["noise"][0] = json!(0.0))),
-        ("machine.amplitude", Box::new(|v| v["machine"]["amplitude"] = json!([1.0]))),
-        ("machine.observed", Box::new(|v| v["machine"]["observed"][0] = json!([0, 99]))),
-        ("machine.observed", Box::new(|v| v["machine"]["observed"] = json!([null]))),
-        ("machine.coefficients", Box::new(|v| v["machine"]["coefficients"]["columns"] = json!(3))),
+        ("machine.groups.kernel", Box::new(|v| v["machine"]["groups"][0]["kernel"]["linear"] = json!(-1.0))),
+        ("machine.groups.kernel", Box::new(|v| v["machine"]["groups"][0]["kernel"]["rbf"]["scale"] = json!(0.0))),
+        (
+            "machine.groups.kernel.relevance",
+            Box::new(|v| v["machine"]["groups"][0]["kernel"]["relevance"] = json!([1.0])),
+        ),
+        ("machine.groups.noise", Box::new(|v| v["machine"]["groups"][0]["noise"][0] = json!(0.0))),
+        ("machine.groups.amplitude", Box::new(|v| v["machine"]["groups"][0]["amplitude"] = json!([1.0]))),
+        ("machine.groups.observed", Box::new(|v| v["machine"]["groups"][0]["observed"][0] = json!([0, 99]))),
+        ("machine.groups.observed", Box::new(|v| v["machine"]["groups"][0]["observed"] = json!([null]))),
+        ("machine.groups.coefficients", Box::new(|v| v["machine"]["groups"][0]["coefficients"]["columns"] = json!(3))),
         ("machine.root_weights", Box::new(|v| v["machine"]["root_weights"][2] = json!(-1.0))),
+        ("machine.groups", Box::new(|v| v["machine"]["groups"] = json!([]))),
+        ("machine.groups", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([0, 2]))),
+        ("machine.groups", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([0]))),
+        ("rising", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([1, 0]))),
+        (
+            "exactly once",
+            Box::new(|v| {
+                let twice = v["machine"]["groups"][0].clone();
+                v["machine"]["groups"].as_array_mut().unwrap().push(twice);
+            }),
+        ),
         ("either", Box::new(|v| v["machine"] = Value::Null)),
     ];
     assert!(resigned(&text, |_| {}).is_ok());
@@ -204,20 +250,4 @@ fn files_that_are_no_models_give_clear_errors() {
     std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
     assert!(Model::load(&path).is_err());
     assert!(model().save(&folder.path().join("no/such/folder.json")).is_err());
-}
-
-/// Files of every version stay readable: this one was written by 0.1.0, with an encoder, a missing pattern per task and
-/// per-task noise.
-#[test]
-fn kept_files_of_every_version_load_and_verify() {
-    for (name, terms) in [("model-v1", None), ("model-v2-kernel", Some(24)), ("model-v2-sinusoids", Some(6))] {
-        let path = format!("{}/tests/library/data/{name}.json", env!("CARGO_MANIFEST_DIR"));
-        let check = Model::verify(path.as_ref()).unwrap();
-        assert!(check.holds() && check.cells == 10, "{name}: {check:?}");
-        let model = Model::load(path.as_ref()).unwrap();
-        assert_eq!(model.input_names(), ["size", "colour=red", "colour=green", "colour=blue", "weight", "weight?"]);
-        assert_eq!(model.target_names(), ["price", "score"]);
-        assert!(model.encoder().is_some());
-        assert!(terms.is_none_or(|terms| model.active_features() == terms), "{name}: {}", model.active_features());
-    }
 }

@@ -288,7 +288,7 @@ fn the_kernel_view_reproduces_the_cosine_part() {
     let p = model.predict(data.inputs()).unwrap();
     let scaled = |n: usize| -> Vec<f64> {
         let json: serde_json::Value = serde_json::from_str(&model.to_json().unwrap()).unwrap();
-        let factor = |d: usize| (2.0 * model.bandwidth() * model.relevance()[d]).sqrt();
+        let factor = |d: usize| (2.0 * model.bandwidths()[0] * model.relevance()[(d, 0)]).sqrt();
         (0..3).map(|d| factor(d) * data.inputs()[(n, d)] / json["inputs"]["scale"][d].as_f64().unwrap()).collect()
     };
     let points: Vec<Vec<f64>> = (0..30).map(scaled).collect();
@@ -361,7 +361,8 @@ fn what_the_kernel_has_learned_is_told_of_its_sinusoids_too() {
     let data = smooth(40, 3, 2, 73);
     let machine = fit(&data, &Settings::DEFAULT).unwrap();
     let sparse = fit(&data, &Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT }).unwrap();
-    assert_eq!(sparse.bandwidth(), machine.bandwidth());
+    assert_eq!(sparse.bandwidths(), machine.bandwidths());
+    assert_eq!(sparse.kernels(), machine.kernels());
     assert_eq!(sparse.relevance(), machine.relevance());
     assert_eq!(sparse.kernel_lengths(), machine.kernel_lengths());
     assert!(sparse.kernel_view(data.inputs()).unwrap_err().to_string().contains("form kernel"));

@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 Form::Cosines => format!("{} of {}", model.active_features(), model.drawn_features() + inputs),
                 _ => model.active_features().to_string(),
             },
-            format!("{:.4}", model.bandwidth()),
+            bandwidths(&model),
             format!("{:.1}", model.bound()),
             format!("{}{}", model.trace().len(), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
             format!("{seconds:.2}"),
@@ -83,6 +83,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some((model, seconds)) => save(&cohort, model, seconds, arguments),
         None => Ok(()),
     }
+}
+
+/// One for each kernel.
+fn bandwidths(model: &Model) -> String {
+    let each = model.bandwidths();
+    let groups = model.task_groups();
+    groups.iter().map(|tasks| format!("{:.4}", each[tasks[0]])).collect::<Vec<_>>().join(", ")
 }
 
 /// The folder, there and free to use.

@@ -6,6 +6,7 @@ use crate::output;
 use anyhow::{Result, bail};
 use rffblr::data::{Encoding, MissingInputs, Weights};
 use rffblr::kernel::{Family, Kernel};
+use rffblr::linalg::Mat;
 use rffblr::{Form, Model, Settings, Sinusoid, Stop};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -67,15 +68,17 @@ fn stop_reason(model: &Model) -> &'static str {
 /// Everything, for programs. Names of fields do not change; new ones may come.
 fn facts(model: &Model) -> Value {
     let noise = model.noise_std();
-    let (scale, length) = (model.relevance(), model.kernel_lengths());
+    let (scale, length, bandwidth) = (model.relevance(), model.kernel_lengths(), model.bandwidths());
     let constants = model.constants();
     let target = |(c, name): (usize, &String)| {
         let constant = constants.as_ref().map(|constants| constants[c]);
-        json!({ "name": name, "noise_std": noise[c], "constant": constant })
+        json!({ "name": name, "noise_std": noise[c], "bandwidth": bandwidth[c], "constant": constant })
     };
-    let input = |(d, name): (usize, &String)| {
-        let (scale, length) = (scale[d], length[d]);
-        json!({ "name": name, "scale": scale, "kernel_length": length })
+    let by_target = |table: &Mat<f64>, d: usize| -> Vec<f64> { table.row(d).iter().copied().collect() };
+    let input = |(d, name): (usize, &String)| json!({ "name": name, "scale": by_target(&scale, d), "kernel_length": by_target(&length, d) });
+    let kernel = |(tasks, kernel): &(&[usize], &Kernel)| {
+        let targets: Vec<&String> = tasks.iter().map(|&c| &model.target_names()[c]).collect();
+        json!({ "targets": targets, "kernel": kernel })
     };
     json!({
         "writer": model.writer(),
@@ -89,8 +92,7 @@ fn facts(model: &Model) -> Value {
         },
         "check": model.check(),
         "settings": model.settings(),
-        "bandwidth": model.bandwidth(),
-        "kernel": model.kernel(),
+        "kernels": model.kernels().iter().map(kernel).collect::<Vec<_>>(),
         "drawn_features": model.drawn_features(),
         "active_features": model.active_features(),
         "targets": model.target_names().iter().enumerate().map(target).collect::<Vec<_>>(),
@@ -141,14 +143,24 @@ fn words(model: &Model) -> String {
     let noise = model.noise_std();
     let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();
     text += &section("Noise", output::table(["target", "noise std"], rows));
-    text += &section("Inputs", inputs_table(model));
-    text += &match model.kernel() {
-        Some(kernel) => section("Kernel", kernel_table(kernel)),
-        None => {
-            let spectrum = model.settings().spelled("spectrum");
-            format!("Kernel view: {spectrum} with bandwidth {}. ", significant(model.bandwidth()))
+    let (groups, kernels) = (model.task_groups(), model.kernels());
+    if groups.len() > 1 {
+        text += &format!("\nThe targets need different inputs: {} kernels, each for some of them.\n", groups.len());
+    }
+    for (g, tasks) in groups.iter().enumerate() {
+        let of = match groups.len() {
+            1 => String::new(),
+            _ => format!(" of {}", tasks.iter().map(|&c| targets[c].as_str()).collect::<Vec<_>>().join(", ")),
+        };
+        text += &section(&format!("Inputs{of}"), inputs_table(model, tasks[0]));
+        if let Some((_, kernel)) = kernels.get(g) {
+            text += &section(&format!("Kernel{of}"), kernel_table(kernel));
         }
-    };
+    }
+    if kernels.is_empty() {
+        let (spectrum, bandwidth) = (model.settings().spelled("spectrum"), model.bandwidths()[0]);
+        text += &format!("Kernel view: {spectrum} with bandwidth {}. ", significant(bandwidth));
+    }
     text += "Scale says how fast the function may change along an input, not how much the input matters.\n";
     if let Some(table) = sinusoid_table(model, sinusoids) {
         text += &section("Cosines with the largest weights", table);
@@ -188,9 +200,10 @@ fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// The encoded inputs by falling scale, and what raw column each comes from.
-fn inputs_table(model: &Model) -> comfy_table::Table {
+/// The encoded inputs by falling scale in the kernel of a task, and what raw column each comes from.
+fn inputs_table(model: &Model, task: usize) -> comfy_table::Table {
     let (scale, length) = (model.relevance(), model.kernel_lengths());
+    let (scale, length) = (scale.col_as_slice(task), length.col_as_slice(task));
     let made_of = |d: usize| {
         let Some(encoder) = model.encoder() else { return String::new() };
         let origin = encoder.origins().get(d).and_then(|&raw| encoder.raw_inputs().get(raw));
@@ -202,8 +215,8 @@ fn inputs_table(model: &Model) -> comfy_table::Table {
                 "number, never missing".into()
             }
             Some((Encoding::Numeric { .. }, true)) => "number".into(),
-            Some((Encoding::Categorical { indicator: true, .. }, _)) if model.input_names()[d].ends_with('?') => {
-                "1 where missing".into()
+            Some((Encoding::Categorical { .. }, _)) if origin.is_some_and(|raw| raw.marks(&model.input_names()[d])) => {
+                "1 where missing or a new level".into()
             }
             Some((Encoding::Categorical { .. }, _)) => "1 for this level".into(),
             Some((Encoding::Numeric { .. } | Encoding::Presence, _)) => "1 where missing".into(),

@@ -6,25 +6,22 @@ use crate::linalg::Mat;
 use crate::table::{Column, MISSING, Values, number_text};
 use std::collections::{BTreeMap, HashMap};
 
-/// Sets the ones of a text column; gives levels without a column: how many rows, and the first of them.
+/// Sets the ones of a text column; gives levels without a column of their own: how many rows, and the first of them.
 pub(super) fn one_hot(
     column: &Column,
     rows: &[usize],
     levels: &[String],
-    indicator: bool,
     first: usize,
     out: &mut Mat<f64>,
 ) -> BTreeMap<String, (usize, usize)> {
     let position: HashMap<&str, usize> = levels.iter().enumerate().map(|(k, level)| (level.as_str(), k)).collect();
     let mut unseen = BTreeMap::new();
     for (i, &row) in rows.iter().enumerate() {
-        match text(column, row) {
-            None if indicator => out[(i, first + levels.len())] = 1.0,
-            None => {}
-            Some(level) => match position.get(level.as_ref()) {
-                Some(k) => out[(i, first + k)] = 1.0,
-                None => unseen.entry(level.into_owned()).or_insert((0, row)).0 += 1,
-            },
+        let level = text(column, row);
+        let known = level.as_deref().and_then(|level| position.get(level));
+        out[(i, first + known.copied().unwrap_or(levels.len()))] = 1.0;
+        if let (Some(level), None) = (level, known) {
+            unseen.entry(level.into_owned()).or_insert((0, row)).0 += 1;
         }
     }
     unseen
@@ -32,7 +29,7 @@ pub(super) fn one_hot(
 
 /// What a column becomes; `None` if it is the same in all the rows.
 pub(super) fn learn_column(column: &Column, rows: &[usize]) -> Result<Option<Encoding>, EncodeError> {
-    let indicator = rows.iter().any(|&row| is_missing(column, row));
+    let gaps = rows.iter().any(|&row| is_missing(column, row));
     match &column.values {
         Values::Numeric(numbers) => {
             let mut present: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|x| !x.is_nan()).collect();
@@ -44,7 +41,7 @@ pub(super) fn learn_column(column: &Column, rows: &[usize]) -> Result<Option<Enc
                 n if n % 2 == 1 => present[half],
                 _ => 0.5 * present[half - 1] + 0.5 * present[half],
             };
-            Ok(match (constant, indicator) {
+            Ok(match (constant, gaps) {
                 (true, false) => None,
                 (true, true) => Some(Encoding::Presence),
                 (false, indicator) => Some(Encoding::Numeric { median, indicator }),
@@ -63,8 +60,8 @@ pub(super) fn learn_column(column: &Column, rows: &[usize]) -> Result<Option<Enc
                 let column = column.name.clone();
                 return Err(EncodeError::TooManyLevels { column, levels: levels.len(), most: MOST_LEVELS });
             }
-            let varies = levels.len() > 1 || (levels.len() == 1 && indicator);
-            Ok(varies.then_some(Encoding::Categorical { levels, indicator }))
+            let varies = levels.len() > 1 || (levels.len() == 1 && gaps);
+            Ok(varies.then_some(Encoding::Categorical { levels, gaps }))
         }
     }
 }

@@ -27,15 +27,15 @@ impl Encoder {
     }
 
     fn wide(&self, rows: usize) -> Option<Note> {
-        let mut texts: Vec<(usize, &str)> = Vec::new();
+        let (mut texts, mut others): (Vec<(usize, &str)>, usize) = (Vec::new(), 0);
         for input in &self.inputs {
-            if let Encoding::Categorical { levels, .. } = &input.encoding {
-                texts.push((levels.len(), &input.name));
+            match &input.encoding {
+                Encoding::Categorical { levels, .. } => texts.push((levels.len(), &input.name)),
+                Encoding::Numeric { .. } | Encoding::Presence => others += input.encoded_names().len(),
             }
         }
-        let columns = self.encoded_names().len();
-        let of_texts: usize = texts.iter().map(|(levels, _)| levels).sum();
-        if 2 * columns <= rows || 2 * (columns - of_texts) > rows {
+        let columns = others + texts.iter().map(|(levels, _)| levels).sum::<usize>();
+        if 2 * columns <= rows || 2 * others > rows {
             return None;
         }
         texts.sort_by_key(|(levels, _)| std::cmp::Reverse(*levels));

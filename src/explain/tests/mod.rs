@@ -7,7 +7,7 @@ mod robustness;
 mod shapley;
 
 use crate::data::Dataset;
-use crate::kernel::{Family, Kernel, KernelMachine};
+use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared};
 use crate::linalg::{Cholesky, Mat, MatRef, Threads, dot, fill_upper, multiply, select_rows};
 use crate::model::{Function, Model, fit};
 use crate::vb::{Form, Settings};
@@ -27,7 +27,8 @@ pub(super) fn data(rows: usize, inputs: usize, seed: u64) -> Dataset {
     Dataset::new(x, y).unwrap()
 }
 
-/// The model in every form: the kernel machine, each of its families alone, sinusoids, cosines, cosines with links.
+/// The model in every form: the kernel machine, each of its families alone, a kernel for each task, sinusoids, cosines,
+/// cosines with links.
 pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let kernel = fit(data, &Settings::DEFAULT).unwrap();
     let sinusoids = Settings { form: Form::Sinusoids { per_row: 0.5 }, ..Settings::DEFAULT };
@@ -40,6 +41,7 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
         ("RBF alone", changed(&kernel, |k| Kernel { rbf: some(k.rbf), ..nothing(k) })),
         ("Laplace alone", changed(&kernel, |k| Kernel { laplace: some(k.laplace), ..nothing(k) })),
         ("Laplace L1 alone", changed(&kernel, |k| Kernel { laplace_l1: some(k.laplace_l1), ..nothing(k) })),
+        ("two kernels", kernel.regrouped(data, two_kernels(&kernel))),
         ("sinusoids", fit(data, &sinusoids).unwrap()),
         ("cosines", fit(data, &Settings::COSINES).unwrap()),
         ("paper with links", fit(data, &links).unwrap()),
@@ -47,13 +49,35 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     ]
 }
 
+/// The second task first, both with kernels that are not the learned one.
+fn two_kernels(model: &Model) -> Vec<Shared> {
+    let learned = model.kernels()[0].1;
+    let kernel = |linear: f64, faster: f64| Kernel {
+        linear,
+        rbf: Family { scale: faster * learned.rbf.scale, ..learned.rbf },
+        relevance: learned.relevance.iter().rev().map(|r| faster * r).collect(),
+        ..learned.clone()
+    };
+    vec![
+        Shared { tasks: vec![1], kernel: kernel(0.3, 1.7), noise: 0.05 },
+        Shared { tasks: vec![0], kernel: kernel(0.8, 0.6), noise: 0.2 },
+    ]
+}
+
 /// A kernel machine with another kernel but the same coefficients.
 pub(super) fn changed(model: &Model, change: impl Fn(Kernel) -> Kernel) -> Model {
-    let Function::Kernel(m) = model.function.clone() else { panic!("not a kernel machine") };
-    let (kernel, noise) = (change(m.kernel), (m.noise, m.amplitude));
-    let machine = KernelMachine::restore(kernel, m.inputs, m.root, m.observed, noise, m.coefficients);
+    with_machines(model, |m| {
+        let (kernel, noise) = (change(m.kernel), (m.noise, m.amplitude));
+        KernelMachine::restore(kernel, m.inputs, m.root, m.observed, noise, m.coefficients).unwrap()
+    })
+}
+
+/// A kernel machine with others in the place of its machines.
+pub(super) fn with_machines(model: &Model, change: impl Fn(KernelMachine) -> KernelMachine) -> Model {
+    let Function::Kernel(machines) = &model.function else { panic!("not a kernel machine") };
+    let member = |m: &Member| Member { tasks: m.tasks.clone(), machine: change(m.machine.clone()) };
     let mut model = model.clone();
-    model.function = Function::Kernel(machine.unwrap());
+    model.function = Function::Kernel(Machines::from_members(machines.members().iter().map(member).collect()));
     model
 }
 
@@ -113,7 +137,8 @@ pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
             let features = waves.basis.features_and_one(points.as_ref(), &waves.scales);
             multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one)
         }
-        Function::Kernel(machine) => {
+        Function::Kernel(machines) => {
+            let (machine, task) = machines.of(task);
             let all: Vec<usize> = (0..machine.inputs.nrows()).collect();
             let seen = machine.observed[task].as_ref().unwrap_or(&all);
             let inputs = select_rows(machine.inputs.as_ref().as_ref(), seen);

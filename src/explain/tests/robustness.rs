@@ -1,5 +1,5 @@
 use super::shapley::brute_force;
-use super::{changed, data, forms, row};
+use super::{changed, data, forms, row, with_machines};
 use crate::data::{Dataset, Encoder, MissingInputs, RoleChoice};
 use crate::explain::{Explainer, Kind, Value};
 use crate::kernel::{Kernel, KernelMachine};
@@ -89,13 +89,14 @@ fn idle_inputs_change_nothing() {
     let many = Dataset::new(many, few.targets().to_owned()).unwrap();
     let small = fit(&few, &Settings::DEFAULT).unwrap();
     let small = changed(&small, |kernel| Kernel { linear: 0.0, ..kernel });
-    let Function::Kernel(m) = small.function.clone() else { panic!("not a kernel machine") };
-    let relevance = (0..45).map(|d| if d % 9 == 0 { m.kernel.relevance[d / 9] } else { 1.0 }).collect();
-    let inputs = Mat::from_fn(16, 45, |n, d| if d % 9 == 0 { m.inputs[(n, d / 9)] } else { 0.0 });
-    let (kernel, noise) = (Kernel { relevance, ..m.kernel }, (m.noise, m.amplitude));
-    let machine = KernelMachine::restore(kernel, inputs.into(), m.root, m.observed, noise, m.coefficients).unwrap();
+    let wider = with_machines(&small, |m| {
+        let relevance = (0..45).map(|d| if d % 9 == 0 { m.kernel.relevance[d / 9] } else { 1.0 }).collect();
+        let inputs = Mat::from_fn(16, 45, |n, d| if d % 9 == 0 { m.inputs[(n, d / 9)] } else { 0.0 });
+        let (kernel, noise) = (Kernel { relevance, ..m.kernel }, (m.noise, m.amplitude));
+        KernelMachine::restore(kernel, inputs.into(), m.root, m.observed, noise, m.coefficients).unwrap()
+    });
     let mut large = fit(&many, &Settings::DEFAULT).unwrap();
-    large.function = Function::Kernel(machine);
+    large.function = wider.function;
     let explain = |model: &Model, data: &Dataset| {
         let explainer = Explainer::new(model, data.inputs(), None).unwrap();
         explainer.shapley_with_std(data.inputs().subrows(0, 2), 5).unwrap()

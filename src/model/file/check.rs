@@ -1,12 +1,14 @@
 //! From what a file says to a model: everything later code relies on is checked here.
 
-use super::{Columns, Stored, StoredMachine, StoredWaves};
+use super::{Columns, Stored, StoredGroup, StoredMachine, StoredWaves};
 use crate::data::{Standardiser, Weights};
 use crate::fourier::Basis;
-use crate::kernel::{Kernel, KernelMachine};
+use crate::kernel::{Kernel, KernelMachine, Machines, Member};
+use crate::linalg::Mat;
 use crate::model::posterior::{Posterior, Shape};
 use crate::model::waves::Waves;
 use crate::model::{Function, KERNEL_ROWS, Model};
+use std::sync::Arc;
 
 pub(super) fn all_finite(what: &str, values: &[f64]) -> std::result::Result<(), String> {
     match values.iter().position(|v| !v.is_finite()) {
@@ -46,7 +48,7 @@ impl TryFrom<Stored> for Model {
         let (inputs, tasks) = (input_names.len(), target_names.len());
         let rows = stored.training.rows;
         let function = match (stored.waves, stored.machine) {
-            (Some(waves), None) => Function::Waves(waves.read(inputs, tasks)?),
+            (Some(waves), None) => Function::Waves(Box::new(waves.read(inputs, tasks)?)),
             (None, Some(machine)) => Function::Kernel(machine.read(rows, inputs, tasks)?),
             _ => return Err("it needs either `features`, `scales`, `noise` and `posterior`, or `machine`".into()),
         };
@@ -106,24 +108,16 @@ impl StoredWaves {
 
         let k = basis.columns() + 1;
         all_positive("posterior.precision", &self.posterior.precision, k)?;
-        let mut covered = vec![0usize; tasks];
+        let named = self.posterior.shapes.iter().map(|shape| shape.tasks.as_slice());
+        each_task_once("posterior.shapes", named, tasks)?;
         let mut shapes = Vec::new();
         for shape in self.posterior.shapes {
             if shape.values.len() > k || shape.values.iter().any(|l| *l < 0.0) {
                 return Err("`posterior.shapes` has more eigenvalues than features, or a negative one".into());
             }
             all_finite("posterior.shapes", &shape.values)?;
-            if shape.tasks.is_empty() {
-                return Err("`posterior.shapes` has a shape of no task".into());
-            }
-            for &task in &shape.tasks {
-                *covered.get_mut(task).ok_or("`posterior.shapes` names a task that does not exist")? += 1;
-            }
             let vectors = shape.vectors.read("posterior.shapes", k, shape.values.len())?;
             shapes.push(Shape { tasks: shape.tasks, vectors, values: shape.values });
-        }
-        if covered.iter().any(|&times| times != 1) {
-            return Err("`posterior.shapes` does not name every task exactly once".into());
         }
         let noise: Vec<f64> = self.noise.iter().map(|noise| noise.mean_inverse()).collect();
         all_positive("noise", &noise, tasks)?;
@@ -138,16 +132,19 @@ impl StoredWaves {
             unit,
             shapes,
         };
-        if let Some(origin) = &self.origin {
-            check_kernel("origin.kernel", &origin.kernel, inputs)?;
-            all_positive("origin.noise", &[origin.noise], 1)?;
+        if !self.origin.is_empty() {
+            each_task_once("origin", self.origin.iter().map(|group| group.tasks.as_slice()), tasks)?;
+        }
+        for group in &self.origin {
+            check_kernel("origin.kernel", &group.kernel, inputs)?;
+            all_positive("origin.noise", &[group.noise], 1)?;
         }
         Ok(Waves { basis, scales, noise: self.noise, posterior, drawn: features.drawn, origin: self.origin })
     }
 }
 
 impl StoredMachine {
-    fn read(self, rows: usize, inputs: usize, tasks: usize) -> std::result::Result<KernelMachine, String> {
+    fn read(self, rows: usize, inputs: usize, tasks: usize) -> std::result::Result<Machines, String> {
         if self.root_weights.len() != rows || !(1..=KERNEL_ROWS).contains(&rows) {
             let found = self.root_weights.len();
             return Err(format!(
@@ -158,23 +155,57 @@ impl StoredMachine {
         if self.root_weights.iter().any(|u| *u < 0.0) {
             return Err("`machine.root_weights` has a negative number".into());
         }
-        check_kernel("machine.kernel", &self.kernel, inputs)?;
-        all_positive("machine.noise", &self.noise, tasks)?;
-        all_positive("machine.amplitude", &self.amplitude, tasks)?;
+        each_task_once("machine.groups", self.groups.iter().map(|group| group.tasks.as_slice()), tasks)?;
+        let table = Arc::new(self.rows.read("machine.rows", rows, inputs)?);
+        let members = self.groups.into_iter().map(|group| group.read(&table, &self.root_weights));
+        Ok(Machines::from_members(members.collect::<std::result::Result<_, String>>()?))
+    }
+}
+
+impl StoredGroup {
+    fn read(self, table: &Arc<Mat<f64>>, root: &[f64]) -> std::result::Result<Member, String> {
+        let (rows, tasks) = (table.nrows(), self.tasks.len());
+        check_kernel("machine.groups.kernel", &self.kernel, table.ncols())?;
+        all_positive("machine.groups.noise", &self.noise, tasks)?;
+        all_positive("machine.groups.amplitude", &self.amplitude, tasks)?;
         if self.observed.len() != tasks {
-            return Err(format!("`machine.observed` has {} lists, expected {tasks}", self.observed.len()));
+            return Err(format!("`machine.groups.observed` has {} lists, expected {tasks}", self.observed.len()));
         }
         for observed in self.observed.iter().flatten() {
             if observed.iter().any(|&row| row >= rows) || !observed.is_sorted_by(|a, b| a < b) {
-                return Err("`machine.observed` does not name rows in rising order".into());
+                return Err("`machine.groups.observed` does not name rows in rising order".into());
             }
         }
-        let table = self.rows.read("machine.rows", rows, inputs)?;
-        let coefficients = self.coefficients.read("machine.coefficients", rows, tasks)?;
+        let coefficients = self.coefficients.read("machine.groups.coefficients", rows, tasks)?;
         let spread = (self.noise, self.amplitude);
-        KernelMachine::restore(self.kernel, table.into(), self.root_weights, self.observed, spread, coefficients)
-            .map_err(|e| e.to_string())
+        let machine =
+            KernelMachine::restore(self.kernel, table.clone(), root.to_vec(), self.observed, spread, coefficients);
+        Ok(Member { tasks: self.tasks, machine: machine.map_err(|e| e.to_string())? })
     }
+}
+
+/// Lists of tasks, none empty and each rising, that together name every task once.
+fn each_task_once<'a>(
+    what: &str,
+    lists: impl Iterator<Item = &'a [usize]>,
+    tasks: usize,
+) -> std::result::Result<(), String> {
+    let mut times = vec![0usize; tasks];
+    for list in lists {
+        if list.is_empty() {
+            return Err(format!("`{what}` has a list of no task"));
+        }
+        if !list.is_sorted_by(|a, b| a < b) {
+            return Err(format!("`{what}` does not name tasks in rising order"));
+        }
+        for &task in list {
+            *times.get_mut(task).ok_or_else(|| format!("`{what}` names a task that does not exist"))? += 1;
+        }
+    }
+    if times.iter().any(|&times| times != 1) {
+        return Err(format!("`{what}` does not name every task exactly once"));
+    }
+    Ok(())
 }
 
 fn relevance(what: &str, values: &[f64], inputs: usize) -> std::result::Result<(), String> {

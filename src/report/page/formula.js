@@ -13,9 +13,10 @@ function encodeRow(file, raw) {
       out.push(missing ? encoding.numeric.median : value);
       if (encoding.numeric.indicator) out.push(missing ? 1 : 0);
     } else {
-      // A level that training did not have is no level at all.
-      for (const level of encoding.categorical.levels) out.push(level === value ? 1 : 0);
-      if (encoding.categorical.indicator) out.push(missing ? 1 : 0);
+      // A level that training did not have is unknown, as a missing one is.
+      const { levels } = encoding.categorical;
+      for (const level of levels) out.push(level === value ? 1 : 0);
+      out.push(levels.includes(value) ? 0 : 1);
     }
   }
   return out;
@@ -40,7 +41,7 @@ function decodeRow(file, encoded) {
       const levels = encoding.categorical.levels;
       const found = levels.findIndex((_, i) => encoded[next + i] === 1);
       raw[name] = found < 0 ? null : levels[found];
-      next += levels.length + (encoding.categorical.indicator ? 1 : 0);
+      next += levels.length + 1;
     }
   }
   return raw;
@@ -84,18 +85,36 @@ function standardised(value, mean, scale) {
 }
 
 function noiseVariance(file, task) {
-  if (file.machine) return file.machine.amplitude[task] * file.machine.noise[task];
+  if (file.machine) {
+    const { tasks, amplitude, noise } = file.machine.groups.find((group) => group.tasks.includes(task));
+    const at = tasks.indexOf(task);
+    return amplitude[at] * noise[at];
+  }
   const { shape, rate } = file.noise[task];
   return rate / Math.max(shape - 1, shape / 2);
 }
 
-/** f(x) = Σ β κ(x_n, x) with variance a (κ(x, x) − ‖L⁻¹ u κ(X, x)‖²), (27). */
+/** The machines of all groups of tasks, each with a kernel of its own, on the same rows. */
 function kernelMachine(machine) {
-  const { kernel, observed, noise, amplitude } = machine;
-  const root = machine.root_weights;
   const rows = rowsOf(machine.rows);
-  const beta = columnsOf(machine.coefficients);
-  const columns = machine.rows.columns;
+  const groups = machine.groups.map((group) => [group.tasks, machineOf(group, rows, machine.root_weights)]);
+  return (row, task) => {
+    const z = Float64Array.from(row);
+    const out = { mean: [] };
+    for (const [tasks, predict] of groups) {
+      const at = tasks.indexOf(task);
+      const { mean, variance } = predict(z, at < 0 ? undefined : at);
+      tasks.forEach((c, i) => (out.mean[c] = mean[i]));
+      if (at >= 0) out.variance = variance;
+    }
+    return out;
+  };
+}
+
+/** f(x) = Σ β κ(x_n, x) with variance a (κ(x, x) − ‖L⁻¹ u κ(X, x)‖²), (27). */
+function machineOf({ kernel, observed, noise, amplitude, coefficients }, rows, root) {
+  const beta = columnsOf(coefficients);
+  const columns = kernel.relevance.length;
   const relevance = Float64Array.from(kernel.relevance);
   const similar = (x, y) => {
     let product = 0,
@@ -130,8 +149,7 @@ function kernelMachine(machine) {
     }
     return factors.get(key);
   };
-  return (row, task) => {
-    const z = Float64Array.from(row);
+  return (z, task) => {
     const k = rows.map((other) => similar(other, z));
     const mean = beta.map((column) => column.reduce((sum, b, n) => sum + b * k[n], 0));
     if (task === undefined) return { mean };

@@ -58,7 +58,7 @@ const INSIDE_FIGURES = [
   {
     section: "inside",
     id: "kernel",
-    once: true,
+    once: oneKernel,
     title: "The kernel",
     wide: true,
     read:
@@ -68,7 +68,7 @@ const INSIDE_FIGURES = [
     draw(facts, task, width) {
       const all = kernelOf(facts, task);
       const low = d3.min(all, (d) => d.alike);
-      const panels = facts.inside.kernel.map((profile) => {
+      const panels = kernelFor(facts, task).profiles.map((profile) => {
         const lines = all.filter((d) => d.input === facts.columns[profile.input]);
         return element(
           "div",
@@ -96,10 +96,10 @@ const INSIDE_FIGURES = [
       return element(
         "div",
         {},
-        familyTable(facts),
+        familyTable(facts, task),
         ...legend,
         grid,
-        element("p", { className: "note", textContent: note }),
+        element("p", { className: "note", textContent: note + sharedBy(facts, task) }),
       );
     },
   },
@@ -214,8 +214,25 @@ function traceOf(facts) {
   }));
 }
 
+/** Whether one kernel serves all targets: what is shown of it then does not depend on the target. */
+function oneKernel(facts) {
+  return facts.inside.kernels.length === 1;
+}
+
+/** The kernel of a target. */
+function kernelFor(facts, task) {
+  return facts.inside.kernels.find((kernel) => kernel.targets.includes(task));
+}
+
+function sharedBy(facts, task) {
+  if (oneKernel(facts)) return "";
+  const names = kernelFor(facts, task).targets.map((c) => facts.targets[c]);
+  return ` The targets have ${facts.inside.kernels.length} kernels; this one serves ${names.join(", ")}.`;
+}
+
 function kernelOf(facts, task) {
-  return facts.inside.kernel.flatMap((profile) => {
+  const { profiles, targets } = kernelFor(facts, task);
+  return profiles.flatMap((profile) => {
     const line = (view, values) =>
       profile.distance.map((distance, i) => ({
         input: facts.columns[profile.input],
@@ -225,7 +242,7 @@ function kernelOf(facts, task) {
       }));
     return [
       ...line("kernel", profile.kernel),
-      ...(profile.sinusoids.length ? line("sinusoids", profile.sinusoids[task]) : []),
+      ...(profile.sinusoids.length ? line("sinusoids", profile.sinusoids[targets.indexOf(task)]) : []),
     ];
   });
 }
@@ -240,8 +257,8 @@ function wavesOf(facts, task) {
   }));
 }
 
-function familyTable(facts) {
-  const families = facts.inside.families;
+function familyTable(facts, task) {
+  const families = kernelFor(facts, task).families;
   if (!families) return "";
   const total = d3.sum(families, (d) => d.variance);
   return tableOf(

@@ -255,15 +255,15 @@ const LEARNED_FIGURES = [
   {
     section: "learned",
     id: "scales",
-    once: true,
+    once: oneKernel,
     title: "Learned input scales",
     read:
       "How fast the function may change along each input. This is not relevance: an input can vary fast and " +
       "matter little.",
     needs: needsLearned,
-    table: (facts) => facts.learned.inputs.map((d) => ({ input: d.name, scale: d.scale })),
+    table: (facts, task) => facts.learned.inputs.map((d) => ({ input: d.name, scale: d.scale[task] })),
     draw(facts, task, width) {
-      const rows = this.table(facts)
+      const rows = this.table(facts, task)
         .sort((a, b) => b.scale - a.scale)
         .slice(0, 15);
       return plot(width, {
@@ -313,7 +313,7 @@ function relevanceTable(facts) {
       first_order_std: first_order_std[c][i],
       mean_absolute_shapley: shapley[c][i],
       mean_absolute_shapley_std: shapley_std ? shapley_std[c][i] : null,
-      kernel_scale: input.scale,
+      kernel_scale: input.scale[c],
     })),
   );
 }

@@ -48,13 +48,14 @@ function counted(count, what) {
 
 /** The scores of the refits come with the verdict, those of rows left out at fixed scales with the diagnostics. */
 function fillTargets(task) {
+  const score = (value) => (value === null ? "–" : value.toFixed(3));
   const fill = (place, title, marks, header, more) => {
     const rows = marks.tasks.map((t, c) => [
       facts.targets[c],
       t.observed,
-      t.r2 === null ? "–" : short(t.r2) + (t.r2_se === null ? "" : ` ± ${short(t.r2_se)}`),
-      short(marks.methods[1].r2[c]),
-      short(marks.methods[2].r2[c]),
+      score(t.r2) + (t.r2_se === null ? "" : ` ± ${score(t.r2_se)}`),
+      score(marks.methods[1].r2[c]),
+      score(marks.methods[2].r2[c]),
       short(t.rmse),
       short(t.mae),
       `${Math.round(100 * t.coverage)} %`,
@@ -131,7 +132,8 @@ function frame(figure) {
   };
   // The frame keeps its height while its content is exchanged: the page must not jump.
   drawn.push((task) => drawing.replaceChildren(picture(task)));
-  if (!figure.once) onPaper.push({ drawing, picture });
+  const once = typeof figure.once === "function" ? figure.once(facts) : figure.once;
+  if (!once) onPaper.push({ drawing, picture });
 }
 
 /** Paper has no selector of targets: what it would choose is printed for all of them, the chosen one first. */

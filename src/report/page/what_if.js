@@ -18,8 +18,8 @@ function fieldsOf(file, facts) {
       return { name, levels: ["present"], start: "present", presence: true, mayMiss, column: first };
     }
     if (encoding.categorical) {
-      const { levels, indicator } = encoding.categorical;
-      column += levels.length + (indicator ? 1 : 0);
+      const { levels } = encoding.categorical;
+      column += levels.length + 1;
       return { name, levels, start: levels[0], mayMiss, column: first };
     }
     column += encoding.numeric.indicator ? 2 : 1;

@@ -1,0 +1,163 @@
+//! Tasks that need other inputs than the rest: each is offered a kernel of its own around the shared one (equation 27a).
+
+use super::learn::{Learned, Prior, learn};
+use super::{Kernel, KernelMachine, Shared};
+use crate::error::Result;
+use crate::linalg::Threads;
+use crate::vb::Problem;
+use std::ops::ControlFlow;
+
+/// Rows on which every task is tried; most stay where they are and cost no more than this.
+const FIRST_ROWS: usize = 200;
+/// Rows from which a kernel of its own is learned.
+const MOST_ROWS: usize = 600;
+/// Steps of the climb on those rows.
+const STEPS: [usize; 2] = [12, 40];
+/// Nats of evidence, after the prior, that a kernel of its own has to gain.
+const GAIN: f64 = 3.0;
+/// Share of the squared leave-one-out error that it may leave: evidence alone can be won by outliers.
+const ERROR: f64 = 0.95;
+
+/// The tasks in groups: those that stay with the shared kernel, and one for each that departs from it. `watch` sees every
+/// step; asked to stop, all stay.
+pub(crate) fn groups(
+    problem: &Problem,
+    shared: Learned,
+    (seed, steps): (u64, usize),
+    threads: Threads,
+    mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
+) -> Result<Vec<Shared>> {
+    let mut staying: Vec<usize> = (0..problem.tasks()).collect();
+    let mut departed = Vec::new();
+    if problem.tasks() > 1 && !shared.asked {
+        for (most, climb) in [FIRST_ROWS, MOST_ROWS].into_iter().zip(STEPS) {
+            let part = problem.part(most, seed);
+            let rows = part.as_ref().unwrap_or(problem);
+            let all = rows.inputs.nrows() == problem.inputs.nrows();
+            let climb = if all { STEPS[1] } else { climb }.min(steps);
+            // What was found on few rows is tried again on more.
+            let tried = if departed.is_empty() { staying.clone() } else { tasks_of(&departed) };
+            departed = alone(rows, &shared, &departed, &tried, climb, threads, &mut watch)?;
+            if departed.is_empty() || all {
+                break;
+            }
+        }
+        let gone = tasks_of(&departed);
+        staying.retain(|task| !gone.contains(task));
+    }
+    let rest = Shared { tasks: staying, kernel: shared.kernel, noise: shared.noise };
+    let own =
+        departed.into_iter().map(|(task, own)| Shared { tasks: vec![task], kernel: own.kernel, noise: own.noise });
+    Ok(Some(rest).filter(|rest| !rest.tasks.is_empty()).into_iter().chain(own).collect())
+}
+
+fn tasks_of(departed: &[(usize, Learned)]) -> Vec<usize> {
+    departed.iter().map(|(task, _)| *task).collect()
+}
+
+/// Those of some tasks that do better alone on these rows, starting from what was found before.
+fn alone(
+    rows: &Problem,
+    shared: &Learned,
+    before: &[(usize, Learned)],
+    tasks: &[usize],
+    steps: usize,
+    threads: Threads,
+    watch: &mut impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
+) -> Result<Vec<(usize, Learned)>> {
+    let together = Fit::new(&rows.of_tasks(tasks), shared, threads)?;
+    let mut better = Vec::new();
+    for (i, &task) in tasks.iter().enumerate() {
+        let own = rows.of_tasks(&[task]);
+        if own.groups.iter().all(|group| group.root.is_empty()) {
+            continue;
+        }
+        let start = before.iter().find(|(other, _)| *other == task).map_or(shared, |(_, found)| found);
+        let found = learn(&own, Prior::Around(shared), Some(start), steps, threads, &mut *watch)?;
+        if found.asked {
+            return Ok(Vec::new());
+        }
+        let fit = Fit::new(&own, &found, threads)?;
+        let gain = fit.evidence[0] - found.surprise - together.evidence[i];
+        if gain > GAIN && fit.error[0] < ERROR * together.error[i] {
+            better.push((task, found));
+        }
+    }
+    Ok(better)
+}
+
+/// How a kernel does for each task, at its best noise and amplitude.
+struct Fit {
+    /// Log marginal likelihood, constants aside.
+    evidence: Vec<f64>,
+    /// Sum of squared leave-one-out errors.
+    error: Vec<f64>,
+}
+
+impl Fit {
+    fn new(problem: &Problem, learned: &Learned, threads: Threads) -> Result<Fit> {
+        let (machine, evidence) = KernelMachine::fitted(problem, learned.kernel.clone(), learned.noise, threads)?;
+        let residual = machine.leave_one_out().residual;
+        let error = (0..residual.ncols()).map(|c| residual.col_as_slice(c).iter().map(|e| e * e).sum()).collect();
+        Ok(Fit { evidence, error })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Mat;
+
+    fn noise(n: usize, k: usize) -> f64 {
+        ((n * 7919 + k * 104_729) as f64 * 0.618_033_988_75).fract() * 2.0 - 1.0
+    }
+
+    fn learned(problem: &Problem) -> Learned {
+        learn(problem, Prior::Typical, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap()
+    }
+
+    fn grouped(problem: &Problem) -> Vec<Shared> {
+        let shared = learned(problem);
+        groups(problem, shared, (0, 60), Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap()
+    }
+
+    fn inputs() -> Mat<f64> {
+        Mat::from_fn(90, 6, |n, d| 1.7 * noise(n, d))
+    }
+
+    /// Three tasks of the same two inputs, and one of others.
+    #[test]
+    fn a_task_of_other_inputs_gets_a_kernel_of_its_own() {
+        let x = inputs();
+        let y = Mat::from_fn(90, 4, |n, c| match c {
+            3 => (3.0 * x[(n, 4)]).sin() + x[(n, 5)].signum() + 0.05 * noise(n, 20),
+            c => (2.0 * x[(n, 0)]).sin() * (1.0 + c as f64) + x[(n, 1)] + 0.1 * noise(n, 10 + c),
+        });
+        let problem = Problem::new(x, y, None);
+        let found = grouped(&problem);
+        let tasks: Vec<_> = found.iter().map(|group| group.tasks.clone()).collect();
+        assert_eq!(tasks, [vec![0, 1, 2], vec![3]]);
+        let (rest, own) = (&found[0].kernel.relevance, &found[1].kernel.relevance);
+        assert!(own[4] / own[0] > 2.0 * rest[4] / rest[0], "{own:?} {rest:?}");
+    }
+
+    #[test]
+    fn tasks_of_the_same_inputs_stay_together() {
+        let x = inputs();
+        let y =
+            Mat::from_fn(90, 3, |n, c| (2.0 * x[(n, 0)]).sin() * (1.0 + c as f64) + x[(n, 1)] + 0.2 * noise(n, 10 + c));
+        let found = grouped(&Problem::new(x, y, None));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].tasks, [0, 1, 2]);
+    }
+
+    #[test]
+    fn asked_to_stop_all_stay() {
+        let x = inputs();
+        let y = Mat::from_fn(90, 2, |n, c| (3.0 * x[(n, 3 * c)]).sin());
+        let problem = Problem::new(x, y, None);
+        let shared = learned(&problem);
+        let found = groups(&problem, shared, (0, 60), Threads::ONE, |_, _, _| ControlFlow::Break(())).unwrap();
+        assert_eq!(found.len(), 1);
+    }
+}
