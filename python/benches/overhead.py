@@ -40,7 +40,7 @@ def fit_ratio(rows, repeat, **settings):
     """Seconds of a fit from Python, and of the same fit by the library's own function."""
     X, Y = data(rows)
     model = RFFBLRRegressor(**settings)
-    given = model._read_training(X, Y, None, model.missing)
+    given = model._read_training(X, Y, None)
     fit = _rffblr.Fit(given, model.preset, model._settings(), 1)
     return tuple(shortest(repeat, lambda: model.fit(X, Y), fit.run))
 

@@ -30,6 +30,7 @@ class Given:
         targets: Floats,
         target_names: list[str],
         weights: Floats | None,
+        weighting: str,
         missing: str,
     ) -> None:
         self.inputs = inputs
@@ -37,6 +38,7 @@ class Given:
         self.targets = targets
         self.target_names = target_names
         self.weights = weights
+        self.weighting = weighting
         self.missing = missing
 
 
@@ -69,6 +71,8 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Base of the estimators. A fitted one holds the compiled model in ``model_``."""
 
     missing: str
+    # Methods for which all weights mean the same, or that have none, have no such parameter.
+    weights: Literal["relative", "repeats"] = "relative"
     random_state: Any
     n_jobs: int | None
     verbose: int
@@ -146,13 +150,14 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _check_numbers(self, numbers: Any) -> Any:
         return check_array(numbers, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
 
-    def _read_training(self, X: Any, y: Any, sample_weight: ArrayLike | None, missing: str) -> Given:
+    def _read_training(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Given:
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
-        if missing not in ("impute", "error"):
-            raise ValueError(f"missing={missing!r}: write impute or error")
+        for name, known in (("missing", ("impute", "error")), ("weights", ("relative", "repeats"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name}={getattr(self, name)!r}: write {' or '.join(known)}")
         inputs, input_names = self._read_inputs(X, reset=True)
         targets, target_names = targets_of(y)
         targets = check_array(
@@ -172,7 +177,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_outputs_ = targets.shape[1]
         self.target_names_ = np.asarray(target_names, dtype=object)
         self._library = library_of(X)
-        return Given(inputs, input_names, targets, target_names, weights, missing)
+        return Given(inputs, input_names, targets, target_names, weights, self.weights, self.missing)
 
     def _seed(self) -> int:
         """The seed itself if it is a number; else one drawn from it."""

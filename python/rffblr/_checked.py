@@ -120,7 +120,7 @@ class Checked(Estimator):
         """
         check_is_fitted(self)
         with self._all_or_nothing():
-            given = self._read_training(X, y, sample_weight, self.missing)
+            given = self._read_training(X, y, sample_weight)
             splitting = Splitting(len(given.targets), cv, groups, X, y)
             bar = Bar() if self.verbose else None
 

@@ -80,6 +80,9 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         Change of the bound that counts as none. [1e-5] (drawn cosines)
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
+    weights : {"relative", "repeats"}, default="relative"
+        What ``sample_weight`` means. Relative: the noise of a row of weight w has variance σ²/w, a common factor changes
+        nothing, and intervals are those of a row of average weight. Repeats: a row of weight 2 counts as two rows.
     random_state : int, RandomState or None, default=0
         Seed of all random draws. A number is the seed itself, the same as on the command line.
     n_jobs : int, optional
@@ -169,6 +172,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         restarts: int | None = None,
         tolerance: float | None = None,
         missing: str = "impute",
+        weights: Literal["relative", "repeats"] = "relative",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -194,6 +198,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         self.restarts = restarts
         self.tolerance = tolerance
         self.missing = missing
+        self.weights = weights
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -214,7 +219,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
             Targets. NaN is a cell that was not observed; it is left out, the rest of its row is used. A target with the
             name ``t`` of an input is called ``t_target``.
         sample_weight : array of shape (n_samples,), optional
-            Weight of each row; weight 2 means the row counts twice.
+            Weight of each row, not negative; the parameter ``weights`` says what it means.
 
         Returns
         -------
@@ -231,7 +236,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         (1, 2)
         """
         with self._all_or_nothing():
-            given = self._read_training(X, y, sample_weight, self.missing)
+            given = self._read_training(X, y, sample_weight)
             settings = self._settings()
             steps = Steps(self, X, y, sample_weight)
             self._adopt(_rffblr.fit(given, self.preset, settings, self._threads(), steps.listener))
@@ -408,7 +413,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         usual = {name: values[0] for name, _, values in _rffblr.settings()}
         # The form is said aloud: it decides which preset the others belong to.
         given: dict[str, Any] = {name: value for name, value in settings.items() if name == "form" or value != usual[name]}
-        self = cls(random_state=seed, missing=model.missing, **given)
+        self = cls(random_state=seed, missing=model.missing, weights=model.weighting, **given)
         self._adopt(model)
         names = model.input_columns
         self.n_features_in_ = len(names)

@@ -1,7 +1,7 @@
 """Compiled part of the package rffblr; everything a user calls is in the Python modules around it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ class Model:
     def to_json(self) -> str: ...
     @staticmethod
     def restore(
-        text: str, training: tuple[_Array, _Array, list[float] | None, list[int], _Array] | None
+        text: str, training: tuple[_Array, _Array, tuple[str, list[float]] | None, list[int], _Array] | None
     ) -> Model: ...
     def __deepcopy__(self, _memo: Any) -> Model: ...
     @property
@@ -60,6 +60,8 @@ class Model:
     def exhausted(self) -> bool: ...
     @property
     def missing(self) -> str: ...
+    @property
+    def weighting(self) -> Literal["relative", "repeats"]: ...
     @property
     def steps(self) -> int: ...
     @property

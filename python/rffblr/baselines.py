@@ -9,7 +9,7 @@ settings of the fit and the same bits.
 """
 
 from copy import deepcopy
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -54,7 +54,7 @@ class Baseline(Estimator):
         """
         with self._all_or_nothing():
             # A copy: what the caller does to the data later must not change what a pickle learns.
-            given = deepcopy(self._read_training(X, y, sample_weight, self.missing))
+            given = deepcopy(self._read_training(X, y, sample_weight))
             self._recipe = (self._method, given, self._seed(), self.grid)
             self._learn()
         return self
@@ -92,6 +92,21 @@ class Fixed(Baseline):
         self.verbose = verbose
 
 
+class Weighing(Fixed):
+    """Those of them to which it makes a difference what row weights mean."""
+
+    def __init__(
+        self,
+        *,
+        missing: str = "impute",
+        weights: Literal["relative", "repeats"] = "relative",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(missing=missing, n_jobs=n_jobs, verbose=verbose)
+        self.weights = weights
+
+
 class Selecting(Baseline):
     """Base of the methods that choose hyper-parameters."""
 
@@ -109,6 +124,23 @@ class Selecting(Baseline):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+
+class SelectingWeighing(Selecting):
+    """Those of them that have row weights."""
+
+    def __init__(
+        self,
+        *,
+        grid: str = "full",
+        missing: str = "impute",
+        weights: Literal["relative", "repeats"] = "relative",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(grid=grid, missing=missing, random_state=random_state, n_jobs=n_jobs, verbose=verbose)
+        self.weights = weights
 
 
 class TrainingMean(Fixed):
@@ -144,13 +176,15 @@ class TrainingMean(Fixed):
         return tags
 
 
-class Ridge(Fixed):
+class Ridge(Weighing):
     """Linear regression with one ridge penalty per target, chosen by generalised cross-validation.
 
     Parameters
     ----------
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
+    weights : {"relative", "repeats"}, default="relative"
+        What ``sample_weight`` means; see :class:`rffblr.RFFBLRRegressor`.
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
@@ -172,13 +206,15 @@ class Ridge(Fixed):
     _method = "ridge"
 
 
-class GaussianProcess(Fixed):
+class GaussianProcess(Weighing):
     """Gaussian process, RBF plus linear kernel shared by all targets, parameters by evidence.
 
     Parameters
     ----------
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
+    weights : {"relative", "repeats"}, default="relative"
+        What ``sample_weight`` means; see :class:`rffblr.RFFBLRRegressor`.
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
@@ -236,7 +272,7 @@ class MMR(Selecting):
     _method = "mmr"
 
 
-class GORELM(Selecting):
+class GORELM(SelectingWeighing):
     """1000 random neurons, robust loss and row-sparse output weights shared by all targets.
 
     Parameters
@@ -245,6 +281,8 @@ class GORELM(Selecting):
         Hyper-parameters to try.
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
+    weights : {"relative", "repeats"}, default="relative"
+        What ``sample_weight`` means; see :class:`rffblr.RFFBLRRegressor`.
     random_state : int, RandomState or None, default=0
         Seed of all random draws.
     n_jobs : int, optional
@@ -308,7 +346,7 @@ class MTFL(Selecting):
     _method = "mtfl"
 
 
-class SBELM(Selecting):
+class SBELM(SelectingWeighing):
     """Sparse Bayesian regression on random cosines, one model per target.
 
     Parameters
@@ -317,6 +355,8 @@ class SBELM(Selecting):
         Hyper-parameters to try.
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
+    weights : {"relative", "repeats"}, default="relative"
+        What ``sample_weight`` means; see :class:`rffblr.RFFBLRRegressor`.
     random_state : int, RandomState or None, default=0
         Seed of all random draws.
     n_jobs : int, optional

@@ -4,7 +4,7 @@ use crate::errors::Failure;
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rffblr::data::{Encoder, Encoding};
+use rffblr::data::{Encoder, Encoding, Note};
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::table::{Column, Table, Values};
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl Inputs<'_> {
 
     /// What a model sees of these inputs, and notes on what it made of them. An array that needs no encoding is not
     /// copied.
-    pub fn encode(&self, encoder: &Encoder) -> Result<(Encoded<'_>, Vec<String>), Failure> {
+    pub fn encode(&self, encoder: &Encoder) -> Result<(Encoded<'_>, Vec<Note>), Failure> {
         let names = encoder.input_columns();
         if let Inputs::Array(array) = self {
             let found = array.shape()[1];

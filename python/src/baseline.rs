@@ -3,11 +3,11 @@
 use crate::arrays::{Inputs, array};
 use crate::errors::Failure;
 use crate::patience::{heard, patiently};
-use crate::training::{Given, Training};
+use crate::training::{Given, Training, told};
 use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rffblr::data::Encoder;
+use rffblr::data::{Encoder, Note};
 use rffblr::method::{Predictor, by_name, registry};
 use rffblr::select::{Grid, Plan, Progress};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Baseline {
     predictor: Arc<dyn Predictor>,
     encoder: Encoder,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 /// Name and description of every method.
@@ -77,7 +77,7 @@ impl Baseline {
         let (predictor, rows) = (self.predictor.clone(), encoded.into_owned());
         let found = heard(py, count, move || predictor.predict(rows.as_ref()))?.map_err(Failure::from)?;
         let std = found.std.filter(|_| uncertain).map(|std| array(py, &std)).transpose()?;
-        Ok((array(py, &found.mean)?, std, notes))
+        Ok((array(py, &found.mean)?, std, told(&notes)))
     }
 
     /// Features the prediction is made of, for methods that choose among features.
@@ -95,6 +95,6 @@ impl Baseline {
     /// What the fit noticed in the data.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+        told(&self.notes)
     }
 }

@@ -4,11 +4,12 @@ use crate::arrays::{Inputs, array};
 use crate::errors::Failure;
 use crate::model::Model;
 use crate::patience::heard;
-use crate::training::Training;
+use crate::training::{Training, told};
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rffblr::data::Note;
 use rffblr::explain::{Explainer, Shapley, Value};
 use rffblr::linalg::Mat;
 use rffblr::report::{Options, Report};
@@ -65,7 +66,7 @@ pub fn explain<'py>(
     out.set_item("first_order_std", array(py, &shares.first_order_std)?)?;
     out.set_item("scales", array(py, &scales)?)?;
     out.set_item("training_rows", training.data.inputs().nrows())?;
-    out.set_item("notes", notes)?;
+    out.set_item("notes", told(&notes))?;
     Ok(out)
 }
 
@@ -137,7 +138,9 @@ pub fn report(
         ("program".into(), format!("rffblr {} for Python", env!("CARGO_PKG_VERSION"))),
         ("SHA-256 of the training data".into(), model.model.fingerprint().to_owned()),
     ];
-    let options = Options { title, row_data, row_numbers, origin };
+    let noticed = training.as_ref().map_or(&[][..], |training| &training.notes);
+    let warnings: Vec<Note> = noticed.iter().filter(|note| note.is_warning()).cloned().collect();
+    let options = Options { title, row_data, row_numbers, origin, notes: told(&warnings) };
     let of = model.model.clone();
     let made = heard(py, count, move || {
         let report = Report::new(&of, training.as_ref().map(|training| &training.data), &options)?;

@@ -5,12 +5,12 @@ use crate::check;
 use crate::errors::Failure;
 use crate::explain::{explained_inputs, explainer};
 use crate::patience::{heard, patiently, released, threads};
-use crate::training::{Given, Training};
+use crate::training::{Given, Training, told, weights_of};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rffblr::data::{Dataset, Encoder, MissingInputs};
+use rffblr::data::{Dataset, Encoder, MissingInputs, Weights};
 use rffblr::explain::VarianceShares;
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Form, Iteration, Settings, fit_observed};
@@ -24,7 +24,7 @@ const ROWS: usize = 1 << 14;
 /// An array of Python.
 type Array<'py> = Bound<'py, PyArray2<f64>>;
 /// What a pickle holds of the training data: inputs, targets, weights, rows used, inputs of the others.
-type Stored<'py> = (Array<'py>, Array<'py>, Option<Vec<f64>>, Vec<usize>, Array<'py>);
+type Stored<'py> = (Array<'py>, Array<'py>, Option<(String, Vec<f64>)>, Vec<usize>, Array<'py>);
 /// How Python makes an object again: a function and what it is called with.
 type Recipe<'py> = (Bound<'py, PyAny>, (String, Option<Stored<'py>>));
 
@@ -194,7 +194,7 @@ impl Model {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
         let (mean, std) = predict_rows(py, &self.model, encoded.as_ref(), uncertain, threads)?;
         let std = std.map(|std| array(py, &std)).transpose()?;
-        Ok((array(py, &mean)?, std, notes))
+        Ok((array(py, &mean)?, std, told(&notes)))
     }
 
     /// Joint draws of the function.
@@ -209,7 +209,7 @@ impl Model {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
         let (model, rows) = (self.model.clone(), encoded.into_owned());
         let draws = heard(py, count, move || model.sample(rows.as_ref(), draws, seed))?.map_err(Failure::from)?;
-        Ok((draws.iter().map(|draw| array(py, draw)).collect::<PyResult<_>>()?, notes))
+        Ok((draws.iter().map(|draw| array(py, draw)).collect::<PyResult<_>>()?, told(&notes)))
     }
 
     /// Mean and standard deviation for every training row as if it had been left out.
@@ -339,8 +339,8 @@ impl Model {
             let [inputs, targets, unused] = [inputs, targets, unused].map(|array| matrix(&array.readonly()));
             let names = (out.model.input_names().to_vec(), out.model.target_names().to_vec());
             let mut data = Dataset::named(inputs, targets, names.0, names.1).map_err(Failure::from)?;
-            if let Some(weights) = weights {
-                data = data.with_weights(weights).map_err(Failure::from)?;
+            if let Some((weighting, weights)) = weights {
+                data = data.with_weights(weights_of(&weighting, weights)?).map_err(Failure::from)?;
             }
             let encoder = out.encoder.clone();
             out.training = Some(Arc::new(Training { encoder, data, lent: None, rows, unused, notes: Vec::new() }));
@@ -355,7 +355,7 @@ impl Model {
             let data = &training.data;
             let inputs = array(py, &data.inputs().to_owned())?;
             let targets = array(py, &data.targets().to_owned())?;
-            let weights = data.weights().map(<[f64]>::to_vec);
+            let weights = data.given_weights().map(|given| (given.meaning().to_owned(), given.values().clone()));
             Ok((inputs, targets, weights, training.rows.clone(), array(py, &training.unused)?))
         };
         // Data that are not what they were would be of no use to the model that is made again.
@@ -372,7 +372,7 @@ impl Model {
     /// What the fit noticed in the data.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.training.as_ref().map(|training| training.notes.clone()).unwrap_or_default()
+        self.training.as_ref().map(|training| told(&training.notes)).unwrap_or_default()
     }
 
     /// Names of the columns the model sees.
@@ -437,6 +437,12 @@ impl Model {
             MissingInputs::Impute => "impute",
             MissingInputs::Error => "error",
         }
+    }
+
+    /// What row weights mean to the model: without any, what they would by default.
+    #[getter]
+    fn weighting(&self) -> &'static str {
+        self.model.weighting().unwrap_or(Weights::Relative(())).meaning()
     }
 
     /// Steps of the fit.

@@ -6,7 +6,7 @@ use crate::errors::Failure;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rffblr::data::{Dataset, Encoder, MissingInputs, Roles};
+use rffblr::data::{Dataset, Encoder, MissingInputs, Note, NoteKind, Roles, Weights};
 use rffblr::linalg::Mat;
 use rffblr::table::{Column, Table, Values};
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ pub struct Training {
     /// Encoded inputs of the other rows.
     pub unused: Mat<f64>,
     /// What the caller may not expect.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 /// Inputs, targets and weights as Python hands them over, with the names of their columns.
@@ -34,7 +34,15 @@ pub struct Given<'py> {
     targets: PyReadonlyArray2<'py, f64>,
     target_names: Vec<String>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
+    /// What the weights mean.
+    weighting: String,
     missing: String,
+}
+
+/// Weights with what they mean, by the name of that.
+pub fn weights_of(weighting: &str, weights: Vec<f64>) -> PyResult<Weights> {
+    let wrong = || PyValueError::new_err(format!("weights=\"{weighting}\": write relative or repeats"));
+    Ok(Weights::named(weighting).ok_or_else(wrong)?.map(|()| weights))
 }
 
 impl Given<'_> {
@@ -76,7 +84,7 @@ impl Given<'_> {
             }
             let values = Values::Numeric(weights.as_array().iter().copied().collect());
             columns.push(Column { name: name.clone(), values });
-            roles.weight = Some(name);
+            roles.weight = Some(Weights::named(&self.weighting).unwrap_or(Weights::Relative(())).map(|()| name));
         }
         Ok(Source { table: Table::new(columns)?, roles, missing: self.missing()? })
     }
@@ -99,6 +107,7 @@ impl Given<'_> {
         let columns = (self.input_names.clone(), self.target_names.clone());
         let data = Dataset::lent(lent.clone(), matrix(&self.targets), columns.0, columns.1)?;
         let (data, unused) = (self.weighted(data, &rows)?, Mat::zeros(0, inputs.ncols()));
+        notes.extend(encoder.suspicions(&data));
         Ok(Some(Training { encoder, data, lent: Some(lent), rows, unused, notes }))
     }
 
@@ -112,6 +121,7 @@ impl Given<'_> {
         let (encoder, more) = Encoder::learn(&table, &rows, roles, missing)?;
         notes.extend(more);
         let data = self.weighted(encoder.dataset(&table, &rows)?.0, &rows)?;
+        notes.extend(encoder.suspicions(&data));
         let others: Vec<usize> = (0..table.rows()).filter(|row| rows.binary_search(row).is_err()).collect();
         let (unused, _) = encoder.test_rows(&table, &others)?;
         Ok(Training { encoder, data, lent: None, rows, unused, notes })
@@ -124,8 +134,19 @@ impl Given<'_> {
         if weights.len() != expected {
             return Err(PyValueError::new_err(format!("{} row weights for {expected} rows", weights.len())).into());
         }
-        Ok(data.with_weights(rows.iter().map(|&row| weights[row]).collect())?)
+        let weights = rows.iter().map(|&row| weights[row]).collect();
+        Ok(data.with_weights(weights_of(&self.weighting, weights)?)?)
     }
+}
+
+/// Notes as text, with what follows their advice in Python.
+pub fn told(notes: &[Note]) -> Vec<String> {
+    let one = |note: &Note| match note.kind {
+        NoteKind::Units => format!("{note} (groups= with GroupKFold)"),
+        NoteKind::Time => format!("{note} (TimeSeriesSplit)"),
+        _ => note.to_string(),
+    };
+    notes.iter().map(one).collect()
 }
 
 impl Training {

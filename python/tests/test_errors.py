@@ -111,6 +111,8 @@ def test_data():
         fit(X, Y, sample_weight=np.zeros(80))
     with pytest.raises(ValueError):
         fit(X, Y, sample_weight=np.full(80, np.nan))
+    with pytest.raises(ValueError, match="weights='twice': write relative or repeats"):
+        RFFBLRRegressor(weights="twice").fit(X, Y)
     with pytest.raises(ValueError, match="dim 3"):
         fit(X, Y[:, :, None])
     with pytest.raises(ValueError, match="too far outside"):

@@ -1,5 +1,7 @@
 """Frames of pandas and polars."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import smooth
@@ -212,3 +214,23 @@ def test_warnings_are_those_of_the_line_that_called():
         with pytest.warns(RFFBLRWarning, match="unheard of") as heard:
             call(new)
         assert {warning.filename for warning in heard} == {__file__}, call
+
+
+def test_notes_name_what_would_mislead():
+    X, Y = smooth(rows=60)
+    table = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    table["row"] = [f"r{n}" for n in range(60)]
+    table["subject"] = [f"s{n % 12}" for n in range(60)]
+    table["day"] = np.repeat(np.arange(20.0), 3)
+    table["copy"] = 1000 * Y[:, 0] + 3
+    model = RFFBLRRegressor().fit(table, Y)
+    assert "row" not in model.model_.input_names and model.n_features_in_ == 6
+    for words in ["'row' is different in every row", "'subject' looks like the name of 12 units", "GroupKFold",
+                  "'day' looks like a time", "TimeSeriesSplit", "input 'copy' tells target 'y1'"]:
+        assert any(words in note for note in model.notes_), words
+    # Predicting the rows it has seen is nobody's mistake here.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(table)
+    plain = RFFBLRRegressor().fit(*smooth(rows=60))
+    assert plain.notes_ == []

@@ -12,7 +12,15 @@ from conftest import smooth
 import rffblr
 from rffblr import RFFBLRRegressor, _rffblr, baselines
 
-OWN = {"preset": None, "sparsity": None, "missing": "impute", "random_state": 0, "n_jobs": None, "verbose": 0}
+OWN = {
+    "preset": None,
+    "sparsity": None,
+    "missing": "impute",
+    "weights": "relative",
+    "random_state": 0,
+    "n_jobs": None,
+    "verbose": 0,
+}
 
 
 def test_the_signature_has_the_settings_of_the_library():

@@ -8,7 +8,7 @@ from conftest import smooth
 from scipy import stats
 from sklearn.metrics import r2_score
 
-from rffblr import RFFBLRRegressor, metrics, scorers
+from rffblr import RFFBLRRegressor, baselines, metrics, scorers
 
 
 def kernel_of(group, A, B):
@@ -129,10 +129,45 @@ def test_draws_have_the_moments_of_the_prediction():
     assert model.sample_y(new, n_samples=0).shape == (3, 2, 0)
 
 
+def test_a_factor_on_all_weights_changes_nothing():
+    X, Y = smooth(rows=40)
+    weights = np.random.default_rng(0).uniform(0.5, 4, 40)
+    for model in [RFFBLRRegressor(), RFFBLRRegressor(sparsity=0.75), baselines.Ridge(), baselines.GaussianProcess()]:
+        one = model.fit(X, Y, sample_weight=weights).predict(X, True)
+        assert np.array_equal(model.fit(X, Y, sample_weight=2 * weights).predict(X, True), one)
+        for factor in [10, 1 / 40]:
+            other = model.fit(X, Y, sample_weight=factor * weights).predict(X, True)
+            np.testing.assert_allclose(other, one, atol=1e-5)
+        plain = model.fit(X, Y).predict(X, True)
+        assert np.array_equal(model.fit(X, Y, sample_weight=np.full(40, 10.0)).predict(X, True), plain)
+        assert not np.allclose(plain, one, atol=1e-3)
+
+
+def test_intervals_hold_with_equal_weights_and_with_true_precisions():
+    rng = np.random.default_rng(0)
+
+    def draw(rows, precision):
+        X = rng.normal(size=(rows, 3))
+        truth = np.column_stack([np.sin(X[:, 0] + 0.3 * c) + 0.5 * X[:, 1] for c in range(4)])
+        return X, truth + 0.5 * rng.normal(size=truth.shape) / np.sqrt(precision)[:, None]
+
+    def held(sample_weight, precision):
+        X, Y = draw(200, precision)
+        lower, upper = RFFBLRRegressor().fit(X, Y, sample_weight=sample_weight).predict_interval(X_new)
+        return np.mean((lower <= Y_new) & (Y_new <= upper))
+
+    X_new, Y_new = draw(600, np.ones(600))
+    for weight in [2, 10, 1 / 200]:
+        assert 0.86 <= held(np.full(200, weight), np.ones(200)) <= 0.94
+    precision = rng.gamma(2.0, size=200)
+    precision /= precision.mean()
+    assert 0.86 <= held(7 * precision, precision) <= 0.94
+
+
 def test_weights_are_repeated_rows():
     X, Y = smooth(rows=40)
     weights = np.random.default_rng(0).integers(0, 4, 40)
-    weighted = RFFBLRRegressor().fit(X, Y, sample_weight=weights)
+    weighted = RFFBLRRegressor(weights="repeats").fit(X, Y, sample_weight=weights)
     repeated = RFFBLRRegressor().fit(X.repeat(weights, axis=0), Y.repeat(weights, axis=0))
     np.testing.assert_allclose(weighted.predict(X, True), repeated.predict(X, True), atol=1e-7)
 

@@ -1,6 +1,6 @@
 //! Data no method should meet, for the tests of all of them.
 
-use crate::data::Dataset;
+use crate::data::{Dataset, Weights};
 use crate::linalg::Mat;
 use crate::method::Method;
 use crate::select::{Grid, Plan};
@@ -13,13 +13,15 @@ pub(crate) fn survives_extremes(method: &dyn Method) {
         prop::sample::select(vec![0.0, 1.0, -1.0, 0.5, 3.0, 1e300, -1e300, f64::MAX, f64::MIN, 5e-324, 1e-300, 1e150])
     };
     let targets = || prop_oneof![4 => numbers(), 1 => Just(f64::NAN)];
-    let weights = prop::option::of(prop::collection::vec(prop::sample::select(vec![0.0, 1.0, 2.5, 1e-300, 1e300]), 7));
+    let weights = prop::collection::vec(prop::sample::select(vec![0.0, 1.0, 2.5, 1e-300, 1e300]), 7);
+    let weights = prop_oneof![weights.clone().prop_map(Weights::Relative), weights.prop_map(Weights::Repeats)];
+    let weights = prop::option::of(weights);
     let table = (prop::collection::vec(numbers(), 21), prop::collection::vec(targets(), 14), weights);
     let mut runner = TestRunner::new_with_rng(
         Config { cases: 60, failure_persistence: None, ..Config::default() },
         prop::test_runner::TestRng::deterministic_rng(prop::test_runner::RngAlgorithm::ChaCha),
     );
-    let check = |(inputs, targets, weights): (Vec<f64>, Vec<f64>, Option<Vec<f64>>)| {
+    let check = |(inputs, targets, weights): (Vec<f64>, Vec<f64>, Option<Weights>)| {
         let x = Mat::from_fn(7, 3, |n, d| inputs[3 * n + d]);
         let y = Mat::from_fn(7, 2, |n, c| targets[2 * n + c]);
         let data = Dataset::new(x.clone(), y).and_then(|data| match weights {

@@ -80,13 +80,14 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Weights;
 
     #[test]
     fn leave_one_out_is_the_mean_of_the_others() {
         let y = [1.0, 4.0, f64::NAN, 2.0, 9.0];
         let weights = [1.0, 2.0, 1.0, 3.0, 0.0];
         let data = Dataset::new(Mat::zeros(5, 1), Mat::from_fn(5, 1, |n, _| y[n])).unwrap();
-        let found = TrainingMean.leave_one_out(&data.with_weights(weights.to_vec()).unwrap());
+        let found = TrainingMean.leave_one_out(&data.with_weights(Weights::Repeats(weights.to_vec())).unwrap());
         for row in [0, 1, 3] {
             let others = [0, 1, 3].into_iter().filter(|&n| n != row);
             let (sum, mass) = others.fold((0.0, 0.0), |(sum, mass), n| (sum + weights[n] * y[n], mass + weights[n]));

@@ -50,10 +50,9 @@ impl Method for Ridge {
         for group in &problem.groups {
             let Centred { x, y, x_mean, y_mean } = Centred::new(&problem, group);
             let decomposition = Decomposition::new(&x, &y);
-            let mass = dot(&group.root, &group.root);
             for (c, &task) in group.tasks.iter().enumerate() {
                 let square = dot(y.col_as_slice(c), y.col_as_slice(c));
-                let (penalty, error) = decomposition.best_penalty(c, square, mass);
+                let (penalty, error) = decomposition.best_penalty(c, square, group.count);
                 let w = decomposition.weights(&x, c, penalty);
                 fitted.intercepts[task] = y_mean[c] - dot(&w, &x_mean);
                 fitted.weights.col_as_slice_mut(task).copy_from_slice(&w);
@@ -76,7 +75,7 @@ impl Ridge {
             let mass = dot(&group.root, &group.root);
             for (c, &task) in group.tasks.iter().enumerate() {
                 let square = dot(y.col_as_slice(c), y.col_as_slice(c));
-                let (penalty, _) = decomposition.best_penalty(c, square, mass);
+                let (penalty, _) = decomposition.best_penalty(c, square, group.count);
                 let w = decomposition.weights(&x, c, penalty);
                 let share = decomposition.shares(&x, penalty);
                 for (i, &u) in group.root.iter().enumerate().filter(|(_, u)| **u > 0.0) {
@@ -98,7 +97,7 @@ fn standardised(data: &Dataset) -> Result<(Standardiser, Standardiser, Problem)>
     let target_scale = Standardiser::new(data.targets(), data.weights());
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let targets = target_scale.apply(data.targets(), data.target_names())?;
-    let problem = Problem::new(inputs, targets, data.weights());
+    let problem = Problem::of(inputs, targets, data);
     Ok((input_scale, target_scale, problem))
 }
 
@@ -168,10 +167,10 @@ impl Decomposition {
     }
 
     /// The penalty with the smallest score over sixteen decades around the mean eigenvalue, and the root of that score.
-    fn best_penalty(&self, task: usize, square: f64, mass: f64) -> (f64, f64) {
+    fn best_penalty(&self, task: usize, square: f64, count: f64) -> (f64, f64) {
         let typical = self.squares.iter().sum::<f64>() / self.squares.len().max(1) as f64;
         if typical <= 0.0 {
-            return (1.0, (square / mass).sqrt());
+            return (1.0, (square / count).sqrt());
         }
         let z = self.z.col_as_slice(task);
         let score = |penalty: f64| {
@@ -180,9 +179,9 @@ impl Decomposition {
                 freedom += d / (d + penalty);
                 residual += (z * penalty / (d + penalty)).powi(2);
             }
-            let left = mass - freedom;
+            let left = count - freedom;
             // With no freedom left there is nothing to judge by.
-            if left > 1e-9 * mass { mass * residual / (left * left) } else { f64::INFINITY }
+            if left > 1e-9 * count { count * residual / (left * left) } else { f64::INFINITY }
         };
         let steps = (0..=320).map(|i| typical * 10f64.powf(f64::from(i) * 0.05 - 8.0));
         let scored = steps.map(|penalty| (penalty, score(penalty)));
@@ -190,7 +189,7 @@ impl Decomposition {
         let best = scored.reduce(|best, next| if next.1 <= best.1 { next } else { best });
         match best {
             Some((penalty, score)) if score.is_finite() => (penalty, score.sqrt()),
-            _ => (typical * 1e8, (square / mass).sqrt()),
+            _ => (typical * 1e8, (square / count).sqrt()),
         }
     }
 
@@ -243,6 +242,7 @@ impl Predictor for Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Weights;
     use crate::linalg::select_rows;
 
     /// The fit at the chosen penalty against the normal equations, the score against its definition by brute force.
@@ -291,7 +291,7 @@ mod tests {
                 if (n + c) % 6 == 5 && c == 1 { f64::NAN } else { ((n * 5 + c) as f64 * 0.7).cos() + x[(n, 0)] }
             });
             let weights = (0..rows).map(|n| if n == 3 { 0.0 } else { 1.0 + (n % 3) as f64 }).collect();
-            let data = Dataset::new(x, y).unwrap().with_weights(weights).unwrap();
+            let data = Dataset::new(x, y).unwrap().with_weights(Weights::Repeats(weights)).unwrap();
             let found = Ridge.leave_one_out(&data).unwrap();
             let (_, scale, problem) = standardised(&data).unwrap();
             for group in &problem.groups {

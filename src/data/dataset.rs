@@ -1,5 +1,6 @@
 //! Inputs, targets and row weights with their names, checked once so that everything after may rely on them.
 
+use super::Weights;
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, select_rows};
 use sha2::{Digest, Sha256};
@@ -16,10 +17,17 @@ pub type Lent = Arc<dyn AsRef<[f64]> + Send + Sync>;
 pub struct Dataset {
     inputs: Inputs,
     targets: Mat<f64>,
-    weights: Option<Vec<f64>>,
+    weights: Option<RowWeights>,
     input_names: Vec<String>,
     target_names: Vec<String>,
     one_hot: Vec<Range<usize>>,
+}
+
+#[derive(Clone, Debug)]
+struct RowWeights {
+    given: Weights,
+    /// What a model sees: relative weights with mean one.
+    scaled: Vec<f64>,
 }
 
 #[derive(Clone)]
@@ -106,28 +114,28 @@ impl Dataset {
         Ok(Dataset { inputs: held, targets, weights: None, input_names, target_names, one_hot })
     }
 
-    /// Gives each row a weight; an integer weight w means what repeating the row w times means, exactly so where a model is
-    /// learned from all rows (a kernel above 600 rows starts from a sample of them, above 1500 it ends there).
-    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
-        expect_count("the row weights", "entries", weights.len(), self.rows())?;
-        if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+    /// Gives each row a weight, finite and not negative; a row of weight zero is not learned from.
+    pub fn with_weights(mut self, weights: Weights) -> Result<Self> {
+        expect_count("the row weights", "entries", weights.values().len(), self.rows())?;
+        if let Some(row) = weights.values().iter().position(|w| !w.is_finite() || *w < 0.0) {
             return Err(Error::Weights(format!(
                 "row {} has weight {}; weights are finite and not negative",
                 row + 1,
-                weights[row]
+                weights.values()[row]
             )));
         }
-        let total: f64 = weights.iter().sum();
+        let scaled = weights.scaled();
+        let total: f64 = scaled.iter().sum();
         if total <= 0.0 || !total.is_finite() {
             return Err(Error::Weights(format!("they sum to {total}; the sum must be positive and finite")));
         }
         for (column, name) in self.target_names.iter().enumerate() {
             let values = self.targets.col_as_slice(column).iter();
-            if values.zip(&weights).all(|(v, &w)| v.is_nan() || w == 0.0) {
+            if values.zip(&scaled).all(|(v, &w)| v.is_nan() || w == 0.0) {
                 return Err(Error::TargetUnobserved(name.clone()));
             }
         }
-        self.weights = Some(weights);
+        self.weights = Some(RowWeights { given: weights, scaled });
         Ok(self)
     }
 
@@ -169,14 +177,23 @@ impl Dataset {
         Mat::from_fn(targets.nrows(), targets.ncols(), |n, c| if counts(n) { targets[(n, c)] } else { f64::NAN })
     }
 
-    /// Row weights, if any were given.
+    /// Row weights as a model sees them, if any were given: relative ones have mean one.
     pub fn weights(&self) -> Option<&[f64]> {
-        self.weights.as_deref()
+        self.weights.as_ref().map(|weights| weights.scaled.as_slice())
     }
 
-    /// Sum of the row weights: the number of rows if none were given.
-    pub fn total_weight(&self) -> f64 {
-        self.weights.as_ref().map_or(self.rows() as f64, |w| w.iter().sum())
+    /// Row weights as they were given, and with them what they mean.
+    pub fn given_weights(&self) -> Option<&Weights> {
+        self.weights.as_ref().map(|weights| &weights.given)
+    }
+
+    /// The number of rows that the rows of weight count as: repeats add up, relative weights leave it as it is.
+    pub fn effective_rows(&self) -> f64 {
+        match &self.weights {
+            None => self.rows() as f64,
+            Some(RowWeights { given: Weights::Repeats(counts), .. }) => counts.iter().sum(),
+            Some(RowWeights { scaled, .. }) => scaled.iter().filter(|w| **w > 0.0).count() as f64,
+        }
     }
 
     /// Number of rows N.
@@ -208,11 +225,13 @@ impl Dataset {
         .with_one_hot(self.one_hot.clone())?;
         match &self.weights {
             None => Ok(chosen),
-            Some(weights) => chosen.with_weights(rows.iter().map(|&row| weights[row]).collect()),
+            Some(RowWeights { given, .. }) => {
+                chosen.with_weights(given.as_ref().map(|weights| rows.iter().map(|&row| weights[row]).collect()))
+            }
         }
     }
 
-    /// SHA-256 of names, shapes, numbers and weights: equal for equal data on every machine.
+    /// SHA-256 of names, shapes, numbers, and weights as a model sees them: equal for equal data on every machine.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         for names in [&self.input_names, &self.target_names] {
@@ -223,20 +242,43 @@ impl Dataset {
             }
         }
         hash.update((self.rows() as u64).to_le_bytes());
-        for table in [self.inputs(), self.targets()] {
-            for column in 0..table.ncols() {
-                for value in table.col(column).iter() {
-                    // One bit pattern for every NaN and for both zeros.
-                    let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
-                    hash.update(canonical.to_bits().to_le_bytes());
-                }
-            }
+        hash_numbers(&mut hash, self.inputs());
+        hash_numbers(&mut hash, self.targets());
+        if let Some(RowWeights { given: Weights::Relative(_), .. }) = &self.weights {
+            hash.update(b"relative");
         }
-        for weight in self.weights.iter().flatten() {
+        for weight in self.weights().into_iter().flatten() {
             hash.update(weight.to_bits().to_le_bytes());
         }
-        hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+        text_of(hash)
     }
+
+    /// The same of the inputs alone.
+    pub fn input_fingerprint(&self) -> String {
+        input_fingerprint(self.inputs())
+    }
+}
+
+/// SHA-256 of some inputs, whatever their names and targets.
+pub(crate) fn input_fingerprint(inputs: MatRef<'_, f64>) -> String {
+    let mut hash = Sha256::new();
+    hash.update((inputs.nrows() as u64).to_le_bytes());
+    hash_numbers(&mut hash, inputs);
+    text_of(hash)
+}
+
+fn hash_numbers(hash: &mut Sha256, table: MatRef<'_, f64>) {
+    for column in 0..table.ncols() {
+        for value in table.col(column).iter() {
+            // One bit pattern for every NaN and for both zeros.
+            let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
+            hash.update(canonical.to_bits().to_le_bytes());
+        }
+    }
+}
+
+fn text_of(hash: Sha256) -> String {
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// An error unless two counts agree.

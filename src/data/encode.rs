@@ -6,24 +6,26 @@
 //!   marks them with 1.
 //! - A text input becomes one column of zeros and ones per level, `colour=red`; if it has missing cells in training,
 //!   one more, `colour?`.
-//! - An input that is the same in all training rows is left out.
+//! - An input that is the same in all training rows is left out, and so is a text that is different in every one: it
+//!   names rows and tells nothing about others.
 //! - At prediction, a level that training did not have is encoded as no level at all (zeros) and reported; so is a
 //!   missing text. A missing number takes the median and is reported.
 //! - With [`MissingInputs::Error`] a missing input is an error, in training and at prediction.
 
 mod columns;
-mod notes;
+mod leaks;
+mod suspects;
 
 use super::Dataset;
 use super::encode_error::{EncodeError, plural};
+use super::note::{Note, NoteKind, Notes, listed, missing_cells};
 use super::roles::{Roles, numbers};
 use crate::linalg::{Mat, MatRef};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
 use columns::{is_missing, learn_column, one_hot};
-use notes::{constant_note, gaps_note, note_on, shortened, unseen_note};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 /// A text column with more levels than this is no category.
@@ -101,8 +103,9 @@ pub struct Encoder {
     roles: Roles,
     missing: MissingInputs,
     inputs: Vec<RawInput>,
-    /// Inputs that were the same in all training rows.
-    constant: Vec<String>,
+    /// Inputs that were the same in all training rows, and texts that were different in every one.
+    #[serde(rename = "constant")]
+    left_out: Vec<String>,
     /// All input columns in the order of the training table; empty in files that do not know it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     order: Vec<String>,
@@ -115,13 +118,17 @@ impl Encoder {
         rows: &[usize],
         roles: &Roles,
         missing: MissingInputs,
-    ) -> Result<(Encoder, Vec<String>), EncodeError> {
+    ) -> Result<(Encoder, Vec<Note>), EncodeError> {
         check_rows(table, rows)?;
-        let (encoder, mut notes) =
-            Encoder::learn_columns(roles.inputs(table).map(Cow::Borrowed), rows, roles, missing)?;
-        let targets = table.columns().iter().filter(|column| roles.targets.contains(&column.name));
-        notes.extend(targets.filter_map(|column| constant_note(column, rows)));
-        Ok((encoder, notes))
+        let mut notes = Notes::default();
+        let columns = roles.inputs(table).map(Cow::Borrowed);
+        let encoder = Encoder::learn_columns(columns, rows, roles, missing, &mut notes)?;
+        for column in table.columns().iter().filter(|column| roles.targets.contains(&column.name)) {
+            if is_constant_target(column, rows) {
+                notes.add(NoteKind::ConstantTarget, &column.name, "");
+            }
+        }
+        Ok((encoder, notes.told()))
     }
 
     /// The same from all rows of a table of numbers, NaN where missing, of which one column at a time is copied.
@@ -130,12 +137,15 @@ impl Encoder {
         names: &[String],
         roles: &Roles,
         missing: MissingInputs,
-    ) -> Result<(Encoder, Vec<String>), EncodeError> {
+    ) -> Result<(Encoder, Vec<Note>), EncodeError> {
         let rows: Vec<usize> = (0..inputs.nrows()).collect();
         let column = |(d, name): (usize, &String)| {
             Cow::Owned(Column { name: name.clone(), values: Values::Numeric(inputs.col(d).iter().copied().collect()) })
         };
-        Encoder::learn_columns(names.iter().enumerate().map(column), &rows, roles, missing)
+        let mut notes = Notes::default();
+        let columns = names.iter().enumerate().map(column);
+        let encoder = Encoder::learn_columns(columns, &rows, roles, missing, &mut notes)?;
+        Ok((encoder, notes.told()))
     }
 
     fn learn_columns<'a>(
@@ -143,14 +153,14 @@ impl Encoder {
         rows: &[usize],
         roles: &Roles,
         missing: MissingInputs,
-    ) -> Result<(Encoder, Vec<String>), EncodeError> {
-        let (inputs, constant, order) = (Vec::new(), Vec::new(), Vec::new());
-        let mut encoder = Encoder { roles: roles.clone(), missing, inputs, constant, order };
-        let mut notes = Vec::new();
+        notes: &mut Notes,
+    ) -> Result<Encoder, EncodeError> {
+        let (inputs, left_out, order) = (Vec::new(), Vec::new(), Vec::new());
+        let mut encoder = Encoder { roles: roles.clone(), missing, inputs, left_out, order };
+        let mut counting = Vec::new();
         for column in columns {
             let column = column.as_ref();
             encoder.order.push(column.name.clone());
-            let name = excerpt(&column.name);
             if missing == MissingInputs::Error
                 && let Some(&row) = rows.iter().find(|&&row| is_missing(column, row))
             {
@@ -159,19 +169,31 @@ impl Encoder {
             if (0..column.values.len()).all(|row| is_missing(column, row)) {
                 return Err(EncodeError::EmptyColumn { column: column.name.clone() });
             }
-            let Some(encoding) = learn_column(column, rows)? else {
-                notes.push(format!("column {name} is the same in all rows and was left out"));
-                encoder.constant.push(column.name.clone());
+            if suspects::is_index(column) {
+                counting.push(column.name.clone());
+            } else if roles.group.is_none() && roles.time.is_none() {
+                note_suspects(column, rows, notes);
+            }
+            let identifier = suspects::is_identifier(column, rows);
+            let encoding = if identifier { None } else { learn_column(column, rows)? };
+            let Some(encoding) = encoding else {
+                let kind = if identifier { NoteKind::Identifier } else { NoteKind::Constant };
+                notes.add(kind, &column.name, "");
+                encoder.left_out.push(column.name.clone());
                 continue;
             };
-            notes.extend(note_on(&name, column, &encoding, rows));
+            note_encoding(column, &encoding, rows, notes);
             encoder.inputs.push(RawInput { name: column.name.clone(), encoding });
         }
         if encoder.inputs.is_empty() {
             return Err(EncodeError::NoInputs);
         }
+        // The only input there is will be more than a count of rows.
+        for name in counting.iter().filter(|_| encoder.inputs.len() > 1) {
+            notes.add(NoteKind::Index, name, "");
+        }
         encoder.check_names()?;
-        Ok((encoder, notes))
+        Ok(encoder)
     }
 
     /// For a model that was fitted to numbers: every input is a number and none may be missing.
@@ -184,7 +206,7 @@ impl Encoder {
             roles: Roles { targets: target_names.to_vec(), ..Roles::default() },
             missing: MissingInputs::Error,
             inputs: input_names.iter().map(number).collect(),
-            constant: Vec::new(),
+            left_out: Vec::new(),
             order: input_names.to_vec(),
         }
     }
@@ -204,28 +226,31 @@ impl Encoder {
     }
 
     /// Inputs, targets and weights of some rows, with notes as from [`Encoder::inputs`].
-    pub fn dataset(&self, table: &Table, rows: &[usize]) -> Result<(Dataset, Vec<String>), EncodeError> {
+    pub fn dataset(&self, table: &Table, rows: &[usize]) -> Result<(Dataset, Vec<Note>), EncodeError> {
         check_rows(table, rows)?;
-        let (inputs, notes) = self.encode(table, rows)?;
-        let targets = self.targets(table, rows)?;
+        let mut notes = Notes::default();
+        let inputs = self.encode(table, rows, &mut notes)?;
+        let (targets, notes) = (self.targets(table, rows)?, notes.told());
         let data = Dataset::named(inputs, targets, self.encoded_names(), self.roles.targets.clone())?
             .with_one_hot(self.one_hot())?;
-        let Some(name) = &self.roles.weight else {
+        let Some(weight) = &self.roles.weight else {
             return Ok((data, notes));
         };
+        let name = weight.values();
         let weights = numbers(table, "the weight", name)?;
         // Written so that NaN is refused too.
         if let Some(&row) = rows.iter().find(|&&row| !(weights[row] >= 0.0 && weights[row].is_finite())) {
             return Err(EncodeError::BadWeight { column: name.clone(), row: row + 1, value: weights[row] });
         }
-        Ok((data.with_weights(rows.iter().map(|&row| weights[row]).collect())?, notes))
+        let weights = weight.as_ref().map(|_| rows.iter().map(|&row| weights[row]).collect());
+        Ok((data.with_weights(weights)?, notes))
     }
 
     /// Inputs and targets of some rows to judge predictions by: unlike in a [`Dataset`], a target may be missing in all
     /// of them.
     pub fn test_rows(&self, table: &Table, rows: &[usize]) -> Result<(Mat<f64>, Mat<f64>), EncodeError> {
         check_rows(table, rows)?;
-        Ok((self.encode(table, rows)?.0, self.targets(table, rows)?))
+        Ok((self.encode(table, rows, &mut Notes::default())?, self.targets(table, rows)?))
     }
 
     fn targets(&self, table: &Table, rows: &[usize]) -> Result<Mat<f64>, EncodeError> {
@@ -239,18 +264,17 @@ impl Encoder {
 
     /// The inputs of all rows of a table, which may have more columns than were used in training. The notes tell of
     /// levels that training did not have, of missing cells and of columns without a use.
-    pub fn inputs(&self, table: &Table) -> Result<(Mat<f64>, Vec<String>), EncodeError> {
+    pub fn inputs(&self, table: &Table) -> Result<(Mat<f64>, Vec<Note>), EncodeError> {
         let rows: Vec<usize> = (0..table.rows()).collect();
-        let (inputs, mut notes) = self.encode(table, &rows)?;
-        let roles = self.roles.targets.iter().chain(&self.roles.ignore).chain(&self.roles.weight);
+        let mut notes = Notes::default();
+        let inputs = self.encode(table, &rows, &mut notes)?;
+        let roles = self.roles.targets.iter().chain(&self.roles.ignore).chain(self.roles.weight_column());
         let roles = roles.chain(&self.roles.group).chain(&self.roles.time);
-        let known: Vec<&String> = roles.chain(&self.constant).chain(self.inputs.iter().map(|i| &i.name)).collect();
-        let extra: Vec<String> =
-            table.columns().iter().filter(|c| !known.contains(&&c.name)).map(|c| excerpt(&c.name)).collect();
-        if !extra.is_empty() {
-            notes.push(format!("{} not known to the model: {}", plural(extra.len(), "column"), shortened(&extra)));
+        let known: Vec<&String> = roles.chain(&self.left_out).chain(self.inputs.iter().map(|i| &i.name)).collect();
+        for column in table.columns().iter().filter(|column| !known.contains(&&column.name)) {
+            notes.add(NoteKind::Unknown, &column.name, "");
         }
-        Ok((inputs, notes))
+        Ok((inputs, notes.told()))
     }
 
     /// The targets of all rows, NaN where missing; `None` unless the table has all of them as numbers and at least one
@@ -277,10 +301,10 @@ impl Encoder {
             }
         }
         let is_input = |name: &&String| self.inputs.iter().any(|input| input.name == **name);
-        let unused = self.roles.ignore.iter().chain(&self.roles.weight).chain(&self.roles.group).chain(&self.constant);
+        let unused = self.roles.ignore.iter().chain(self.roles.weight_column()).chain(&self.roles.group);
         let date = self.roles.time.as_ref().filter(|name| !is_input(name));
         let mut ignored_columns: Vec<String> = Vec::new();
-        for name in unused.chain(date) {
+        for name in unused.chain(&self.left_out).chain(date) {
             if !ignored_columns.contains(name) {
                 ignored_columns.push(name.clone());
             }
@@ -292,9 +316,10 @@ impl Encoder {
     /// rows belong together is read too.
     pub fn training_options(&self) -> ReadOptions {
         let mut options = self.read_options();
-        let Roles { targets, weight, group, time, .. } = &self.roles;
+        let Roles { targets, group, time, .. } = &self.roles;
+        let weight = self.roles.weight_column();
         options.numeric_columns.extend(targets.iter().chain(weight).cloned());
-        options.ignored_columns.retain(|name| ![weight, group, time].contains(&&Some(name.clone())));
+        options.ignored_columns.retain(|name| ![weight, group.as_ref(), time.as_ref()].contains(&Some(name)));
         options
     }
 
@@ -325,12 +350,12 @@ impl Encoder {
         &self.inputs
     }
 
-    /// Every input column of the training table in its order, also those left out because they never varied. Files
+    /// Every input column of the training table in its order, also those left out. Files
     /// written before this was kept have the latter at the end.
     pub fn input_columns(&self) -> Vec<&str> {
         match self.order.is_empty() {
             false => self.order.iter().map(String::as_str).collect(),
-            true => self.inputs.iter().map(|input| &input.name).chain(&self.constant).map(String::as_str).collect(),
+            true => self.inputs.iter().map(|input| &input.name).chain(&self.left_out).map(String::as_str).collect(),
         }
     }
 
@@ -344,7 +369,7 @@ impl Encoder {
         self.missing
     }
 
-    fn encode(&self, table: &Table, rows: &[usize]) -> Result<(Mat<f64>, Vec<String>), EncodeError> {
+    fn encode(&self, table: &Table, rows: &[usize], notes: &mut Notes) -> Result<Mat<f64>, EncodeError> {
         let names = || table.columns().iter().map(|c| c.name.as_str());
         let absent: Vec<(String, Option<String>)> = self
             .inputs
@@ -356,7 +381,7 @@ impl Encoder {
             return Err(EncodeError::MissingColumns(absent));
         }
         let mut out = Mat::zeros(rows.len(), self.encoded_names().len());
-        let (mut notes, mut next) = (Vec::new(), 0);
+        let mut next = 0;
         for input in &self.inputs {
             let Some(column) = table.column(&input.name) else { continue };
             if self.missing == MissingInputs::Error
@@ -376,7 +401,7 @@ impl Encoder {
                     }
                     if !indicator {
                         let treated = format!("take the training median {}", number_text(*median));
-                        notes.extend(gaps_note(column, rows, &treated));
+                        note_gaps(column, rows, &treated, notes);
                     }
                 }
                 Encoding::Presence => {
@@ -387,15 +412,17 @@ impl Encoder {
                 }
                 Encoding::Categorical { levels, gaps } => {
                     let unseen = one_hot(column, rows, levels, next, &mut out);
-                    notes.extend(unseen_note(&input.name, &unseen));
+                    if !unseen.is_empty() {
+                        notes.add(NoteKind::NewLevels, &input.name, new_levels(&unseen));
+                    }
                     if !gaps {
-                        notes.extend(gaps_note(column, rows, "are taken as an unknown level"));
+                        note_gaps(column, rows, "are taken as an unknown level", notes);
                     }
                 }
             }
             next += input.encoded_names().len();
         }
-        Ok((out, notes))
+        Ok(out)
     }
 
     /// What a model file must hold for the encoder to fit the model it is stored with.
@@ -416,4 +443,56 @@ fn check_rows(table: &Table, rows: &[usize]) -> Result<(), EncodeError> {
         Some(row) => Err(EncodeError::NoSuchRow { row: row + 1, rows: table.rows() }),
         None => Ok(()),
     }
+}
+
+/// Scores count a constant that is predicted as it is for a perfect prediction.
+fn is_constant_target(target: &Column, rows: &[usize]) -> bool {
+    let Values::Numeric(values) = &target.values else { return false };
+    let mut observed = rows.iter().map(|&row| values[row]).filter(|value| !value.is_nan());
+    observed.next().is_some_and(|first| observed.all(|value| value == first))
+}
+
+/// What the user should know about the encoding of a training column.
+fn note_encoding(column: &Column, encoding: &Encoding, rows: &[usize], notes: &mut Notes) {
+    let gaps = || missing_cells(rows.iter().filter(|&&row| is_missing(column, row)).count());
+    match encoding {
+        Encoding::Numeric { indicator: false, .. } => {}
+        Encoding::Numeric { median, .. } => {
+            let detail = format!("{} set to the median {}", gaps(), number_text(*median));
+            notes.add(NoteKind::Filled, &column.name, detail);
+        }
+        Encoding::Presence => notes.add(NoteKind::Presence, &column.name, gaps()),
+        Encoding::Categorical { levels, gaps: some } => {
+            let more = if *some { format!(", {} as one more", gaps()) } else { String::new() };
+            notes.add(NoteKind::Levels, &column.name, plural(levels.len(), "level") + &more);
+        }
+    }
+}
+
+/// What a training column may be besides an input.
+fn note_suspects(column: &Column, rows: &[usize], notes: &mut Notes) {
+    if suspects::is_time(column, rows) {
+        let text = matches!(column.values, Values::Text { .. });
+        let order = if text { ", taken as text (write it as a number if its order matters)" } else { "" };
+        notes.add(NoteKind::Time, &column.name, order);
+    } else if let Some(units) = suspects::units(column, rows) {
+        notes.add(NoteKind::Units, &column.name, plural(units, "unit"));
+    }
+}
+
+fn note_gaps(column: &Column, rows: &[usize], treated: &str, notes: &mut Notes) {
+    let gaps: Vec<usize> = rows.iter().copied().filter(|&row| is_missing(column, row)).collect();
+    if let Some(first) = gaps.first() {
+        let cells = missing_cells(gaps.len());
+        let detail = format!("{cells}, first in data row {}, {treated}", first + 1);
+        notes.add(NoteKind::NewGaps, &column.name, detail);
+    }
+}
+
+fn new_levels(unseen: &BTreeMap<String, (usize, usize)>) -> String {
+    let one = |(level, (count, first)): (&String, &(usize, usize))| {
+        format!("{} ({}, first data row {})", excerpt(level), plural(*count, "row"), first + 1)
+    };
+    let levels = listed(unseen.iter().map(one));
+    format!("{} that training did not have, taken as an unknown level: {levels}", plural(unseen.len(), "level"))
 }

@@ -42,7 +42,10 @@ pub enum EncodeError {
     NamedTwice { role: &'static str, name: String },
 
     /// Nothing to predict from.
-    #[error("no input column is left: every column is a target, a weight, ignored, or the same in all rows")]
+    #[error(
+        "no input column is left: every column is a target, a weight, ignored, the same in all rows, or a text that is \
+         different in every row"
+    )]
     NoInputs,
 
     /// No row says anything about a target.

@@ -1,8 +1,9 @@
 //! Which column of a table plays which part.
 
 use super::encode_error::{EncodeError, plural};
+use super::{Note, NoteKind, Weights};
 use crate::table::{Column, ReadOptions, Table, Values, nearest};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// What each column of a table is for; every column not named here is an input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,8 +12,9 @@ pub struct Roles {
     pub targets: Vec<String>,
     /// Columns that are left out.
     pub ignore: Vec<String>,
-    /// Column with the row weights.
-    pub weight: Option<String>,
+    /// Column with the row weights, and what they mean.
+    #[serde(deserialize_with = "weight_column")]
+    pub weight: Option<Weights<String>>,
     /// Column whose equal values mark rows that belong together, such as visits of one patient. It is no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
@@ -21,12 +23,26 @@ pub struct Roles {
     pub time: Option<String>,
 }
 
+/// In model files that give the name alone, weights are repeats.
+fn weight_column<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Weights<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Name(String),
+        Weights(Weights<String>),
+    }
+    Ok(Option::deserialize(from)?.map(|stored| match stored {
+        Stored::Name(name) => Weights::Repeats(name),
+        Stored::Weights(weights) => weights,
+    }))
+}
+
 /// Roles as a user writes them, before a table is there to check them against.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleChoice {
     targets: Targets,
     ignore: Vec<String>,
-    weight: Option<String>,
+    weight: Option<Weights<String>>,
     group: Option<String>,
     time: Option<String>,
 }
@@ -40,7 +56,11 @@ enum Targets {
 impl RoleChoice {
     /// Reads lists of names such as `a,b,c`; a name that contains a comma stands in double quotes. Several lists are
     /// joined. `last:3` as the only list of targets means the last three columns that have no other role.
-    pub fn parse(targets: &[String], ignore: &[String], weight: Option<&str>) -> Result<RoleChoice, EncodeError> {
+    pub fn parse(
+        targets: &[String],
+        ignore: &[String],
+        weight: Option<Weights<&str>>,
+    ) -> Result<RoleChoice, EncodeError> {
         let targets = match targets {
             [one] if one.starts_with("last:") => {
                 let count = one.trim_start_matches("last:").parse().ok().filter(|&count| count > 0);
@@ -48,7 +68,7 @@ impl RoleChoice {
             }
             lists => Targets::Named(split_names(lists)?),
         };
-        let (ignore, weight) = (split_names(ignore)?, weight.map(String::from));
+        let (ignore, weight) = (split_names(ignore)?, weight.map(|weight| weight.map(String::from)));
         let choice = RoleChoice { targets, ignore, weight, group: None, time: None };
         choice.check_overlaps()?;
         Ok(choice)
@@ -60,7 +80,7 @@ impl RoleChoice {
         (self.group, self.time) = (group.map(String::from), time.map(String::from));
         let mut taken: Vec<(&String, &'static str)> =
             self.named_targets().iter().map(|name| (name, "a target")).collect();
-        taken.extend(self.weight.iter().map(|name| (name, "the weight")));
+        taken.extend(self.weight.iter().map(|weight| (weight.values(), "the weight")));
         for (name, second) in [(&self.group, "the group"), (&self.time, "the time")] {
             let Some(name) = name else { continue };
             if let Some(&(_, first)) = taken.iter().find(|(other, _)| *other == name) {
@@ -82,7 +102,7 @@ impl RoleChoice {
         if self.targets == Targets::Named(Vec::new()) {
             return Err(EncodeError::NoTargets);
         }
-        let weight: Vec<String> = self.weight.iter().cloned().collect();
+        let weight: Vec<String> = self.weight.iter().map(|weight| weight.values().clone()).collect();
         let mut taken: Vec<(&str, &'static str)> = Vec::new();
         for (names, role) in [(self.named_targets(), "a target"), (&weight, "the weight"), (&self.ignore, "ignored")] {
             for name in names {
@@ -102,7 +122,8 @@ impl RoleChoice {
 
     /// How to read the table: targets and weight must be numbers, ignored columns are not even looked at.
     pub fn read_options(&self) -> ReadOptions {
-        let numeric = self.named_targets().iter().chain(&self.weight).cloned().collect();
+        let weight = self.weight.as_ref().map(Weights::values);
+        let numeric = self.named_targets().iter().chain(weight).cloned().collect();
         let needed = |name: &String| self.group.as_ref() == Some(name) || self.time.as_ref() == Some(name);
         let ignored = self.ignore.iter().filter(|name| !needed(name)).cloned().collect();
         ReadOptions { numeric_columns: numeric, ignored_columns: ignored, ..ReadOptions::default() }
@@ -121,7 +142,8 @@ impl RoleChoice {
         for name in self.named_targets() {
             check("a target", name, names.contains(&name.as_str()))?;
         }
-        if let Some(name) = &self.weight {
+        let weight = self.weight.as_ref().map(Weights::values);
+        if let Some(name) = weight {
             check("the weight", name, names.contains(&name.as_str()))?;
         }
         for (place, role) in [(&self.group, "the group"), (&self.time, "the time")] {
@@ -134,7 +156,7 @@ impl RoleChoice {
         }
         let is_date = |name: &&String| !table.column(name).is_some_and(Column::is_numeric);
         let date = self.time.as_ref().filter(is_date);
-        let not_inputs = || self.ignore.iter().chain(&self.weight).chain(&self.group).chain(date);
+        let not_inputs = || self.ignore.iter().chain(weight).chain(&self.group).chain(date);
         let has_role = |name: &str| not_inputs().any(|other| other == name);
         let free: Vec<String> = names.iter().filter(|name| !has_role(name)).map(|name| name.to_string()).collect();
         let targets = match &self.targets {
@@ -156,22 +178,27 @@ impl Roles {
         table: &Table,
         targets: &[String],
         ignore: &[String],
-        weight: Option<&str>,
+        weight: Option<Weights<&str>>,
     ) -> Result<Roles, EncodeError> {
         RoleChoice::parse(targets, ignore, weight)?.resolve(table)
+    }
+
+    /// Name of the column with the row weights.
+    pub fn weight_column(&self) -> Option<&String> {
+        self.weight.as_ref().map(Weights::values)
     }
 
     /// Columns that play the part of inputs.
     pub fn inputs<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Column> {
         table.columns().iter().filter(|column| {
-            let mut other = self.targets.iter().chain(&self.ignore).chain(&self.weight).chain(&self.group);
+            let mut other = self.targets.iter().chain(&self.ignore).chain(self.weight_column()).chain(&self.group);
             let is_date = !column.is_numeric() && self.time.as_ref() == Some(&column.name);
             !is_date && !other.any(|name| *name == column.name)
         })
     }
 
     /// Rows in which at least one target is known, and a note about the others: they say nothing about any target.
-    pub fn observed_rows(&self, table: &Table) -> Result<(Vec<usize>, Vec<String>), EncodeError> {
+    pub fn observed_rows(&self, table: &Table) -> Result<(Vec<usize>, Vec<Note>), EncodeError> {
         let mut known = vec![false; table.rows()];
         for name in &self.targets {
             let numbers = numbers(table, "a target", name)?;
@@ -182,9 +209,9 @@ impl Roles {
             return Err(EncodeError::NoRows { targets: self.targets.len() });
         }
         let left_out = table.rows() - rows.len();
-        let note = || format!("{} without any target value left out", plural(left_out, "row"));
-        let notes = if left_out > 0 { vec![note()] } else { Vec::new() };
-        Ok((rows, notes))
+        let text = || format!("{} without any target value left out", plural(left_out, "row"));
+        let note = (left_out > 0).then(|| Note::new(NoteKind::NoTarget, Vec::new(), text()));
+        Ok((rows, note.into_iter().collect()))
     }
 }
 

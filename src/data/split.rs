@@ -53,7 +53,7 @@ impl Split {
         let (train, _) = encoder.dataset(table, &rows)?;
         let test = folds.test().get(fold).map(Vec::as_slice).unwrap_or_default();
         let (test_inputs, mut test_targets) = encoder.test_rows(table, test)?;
-        if let Some(name) = &roles.weight {
+        if let Some(name) = roles.weight_column() {
             // As in a dataset: a row of weight zero does not count.
             let weights = numbers(table, "the weight", name)?;
             for (i, _) in test.iter().enumerate().filter(|(_, row)| weights[**row] == 0.0) {

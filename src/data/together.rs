@@ -1,8 +1,8 @@
 //! Rows that belong together: folds that follow a column of groups or of times.
 
-use super::Folds;
 use super::encode_error::EncodeError;
 use super::roles::{Roles, numbers};
+use super::{Folds, Note, NoteKind};
 use crate::metrics::SplitBy;
 use crate::table::{Column, Table, Values, nearest};
 
@@ -50,7 +50,7 @@ impl Roles {
     }
 
     /// What a user may not expect of the columns that say which rows belong together.
-    pub fn order_notes(&self, table: &Table) -> Vec<String> {
+    pub fn order_notes(&self, table: &Table) -> Vec<Note> {
         let shown = |name: &String| crate::table::excerpt(name);
         let group = self
             .group
@@ -60,7 +60,8 @@ impl Roles {
             true => format!("column {} orders the rows in time and is an input too", shown(name)),
             false => format!("column {} orders the rows in time and is no input", shown(name)),
         });
-        group.chain(time).collect()
+        let columns = self.group.iter().chain(&self.time).cloned();
+        columns.zip(group.chain(time)).map(|(column, text)| Note::new(NoteKind::Order, vec![column], text)).collect()
     }
 }
 
@@ -280,8 +281,8 @@ mod tests {
         assert_eq!(inputs(roles(Some("animal"), None)), ["day", "week"]);
         assert_eq!(inputs(roles(None, Some("week"))), ["animal", "day", "week"]);
         assert_eq!(inputs(roles(None, Some("day"))), ["animal", "week"]);
-        assert!(roles(None, Some("day")).order_notes(&table)[0].contains("is no input"));
-        assert!(roles(None, Some("week")).order_notes(&table)[0].contains("is an input too"));
+        assert!(roles(None, Some("day")).order_notes(&table)[0].to_string().contains("is no input"));
+        assert!(roles(None, Some("week")).order_notes(&table)[0].to_string().contains("is an input too"));
     }
 
     #[test]

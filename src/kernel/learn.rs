@@ -180,7 +180,7 @@ impl<'a> Evidence<'a> {
             let mut solved = group.targets.clone();
             factor.half_solve(solved.as_mut());
             factor.half_solve_transposed(solved.as_mut());
-            let mass = dot(&group.root, &group.root);
+            let mass = group.count;
             value -= 0.5 * tasks * (factor.ln_det() + mass * TAU.ln() + (mass - count as f64) * noise.ln());
             for c in 0..solved.ncols() {
                 value -= 0.5 * dot(solved.col_as_slice(c), group.targets.col_as_slice(c));

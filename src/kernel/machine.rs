@@ -308,7 +308,7 @@ struct Level {
 /// rounding alone makes it: aσ² rises with σ², so that too little noise means a higher step.
 fn best_noise(gram: &Mat<f64>, problem: &Problem, group: &Group, shared: f64, threads: Threads) -> Result<Vec<Level>> {
     let shared = shared + group.rounding(problem);
-    let (mass, count) = (dot(&group.root, &group.root), group.root.len() as f64);
+    let (mass, count) = (group.count, group.root.len() as f64);
     let level = |offset: i32| (shared.ln() + STEP * f64::from(offset)).exp();
     let score = |offset: i32| -> Result<Vec<(f64, f64)>> {
         let noise = level(offset);

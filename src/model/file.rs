@@ -153,6 +153,12 @@ struct StoredGroup {
 struct Training {
     rows: usize,
     sha256: String,
+    /// Of the inputs alone, unless the rows themselves are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inputs_sha256: Option<String>,
+    /// What row weights meant, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<String>,
     stop: Stop,
     trace: Vec<Iteration>,
 }
@@ -290,6 +296,8 @@ impl Model {
             training: Training {
                 rows: self.rows,
                 sha256: self.fingerprint.clone(),
+                inputs_sha256: self.input_fingerprint.clone(),
+                weights: self.weighting.map(|weights| weights.meaning().into()),
                 stop: self.stop,
                 trace: self.trace.clone(),
             },

@@ -4,6 +4,7 @@ mod checked;
 mod file;
 mod function;
 mod posterior;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -12,7 +13,7 @@ mod waves;
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, Standardiser, check_inputs, expect_count, rounding_variance};
+use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count, rounding_variance};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
 use crate::linalg::{Mat, MatRef, Threads};
@@ -41,6 +42,9 @@ pub struct Model {
     stop: Stop,
     rows: usize,
     fingerprint: String,
+    /// Of the inputs alone, for a model that does not keep them.
+    input_fingerprint: Option<String>,
+    weighting: Option<Weights<()>>,
     encoder: Option<Encoder>,
     check: Option<Check>,
     writer: String,
@@ -100,11 +104,11 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let targets = target_scale.apply(data.targets(), data.target_names())?;
     check_magnitude(&targets, data)?;
     let rounding = rounding_of(data.targets(), &target_scale);
-    let problem = Problem::new(inputs, targets, data.weights()).knowing(data.one_hot(), rounding);
+    let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
     let found = match settings.form {
-        Form::Cosines => waves::fit(&problem, settings, data.total_weight(), observer)?,
+        Form::Cosines => waves::fit(&problem, settings, data.effective_rows(), observer)?,
         Form::Kernel => fit_kernel(&problem, settings, observer)?,
-        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row * data.total_weight(), observer)?,
+        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row * data.effective_rows(), observer)?,
     };
     Ok(Model {
         settings: settings.clone(),
@@ -117,6 +121,8 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         stop: found.stop,
         rows: data.rows(),
         fingerprint: data.fingerprint(),
+        input_fingerprint: (settings.form != Form::Kernel).then(|| data.input_fingerprint()),
+        weighting: data.given_weights().map(|weights| weights.as_ref().map(|_| ())),
         encoder: None,
         check: None,
         writer: file::WRITER.into(),
@@ -311,8 +317,7 @@ impl Model {
                     [] => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
                     origin => {
                         let rounding = rounding_of(data.targets(), &self.target_scale);
-                        let problem =
-                            Problem::new(inputs, targets.clone(), data.weights()).knowing(data.one_hot(), rounding);
+                        let problem = Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding);
                         waves.leave_one_out_of(&Machines::new(&problem, origin, threads)?, &targets, threads)
                     }
                 }
@@ -414,6 +419,11 @@ impl Model {
     /// SHA-256 of the training data.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
+    }
+
+    /// What the row weights of the training data meant, if there were any.
+    pub fn weighting(&self) -> Option<Weights<()>> {
+        self.weighting
     }
 
     /// The program that wrote the file the model was loaded from, or this one.

@@ -11,10 +11,10 @@ impl Model {
     pub(crate) fn regrouped(&self, data: &Dataset, groups: Vec<Shared>) -> Model {
         let inputs = self.input_scale.apply(data.inputs(), &self.input_names).unwrap();
         let targets = self.target_scale.apply(data.targets(), &self.target_names).unwrap();
-        let problem = Problem::new(inputs, targets, data.weights());
+        let problem = Problem::of(inputs, targets, data);
         let function = match self.settings.form {
             Form::Sinusoids { per_row } => {
-                let count = (per_row * data.total_weight()) as usize;
+                let count = (per_row * data.effective_rows()) as usize;
                 Function::Waves(Box::new(Waves::distilled(&problem, groups, count, self.settings.seed).unwrap()))
             }
             _ => Function::Kernel(Machines::new(&problem, &groups, Threads::current()).unwrap()),
@@ -41,7 +41,7 @@ fn data(tasks: &[usize]) -> Dataset {
         _ => x[(n, 0)] + 0.3 * noise[(n, 2)],
     });
     let weights = (0..ROWS).map(|n| [1.0, 2.0, 0.5][n % 3] * f64::from(u8::from(n != 7))).collect();
-    Dataset::new(x, select_columns(y.as_ref(), tasks)).unwrap().with_weights(weights).unwrap()
+    Dataset::new(x, select_columns(y.as_ref(), tasks)).unwrap().with_weights(Weights::Repeats(weights)).unwrap()
 }
 
 /// What the tasks of a group share.

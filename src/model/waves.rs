@@ -103,7 +103,7 @@ impl Waves {
         let open = open.col_as_slice(0).iter().sum::<f64>() / design.nrows() as f64;
         // E[1/τ] is the noise, known as well as its rows allow.
         let belief = |c: usize| {
-            let half = 0.5 * problem.mass[c];
+            let half = 0.5 * problem.count[c];
             Gamma { shape: 1.0 + half, rate: half * square(c) / (1.0 + open) }
         };
         let noise: Vec<Gamma> = (0..tasks).map(belief).collect();
@@ -180,5 +180,5 @@ fn mean_square(problem: &Problem, residual: &Mat<f64>, task: usize) -> f64 {
     let column = residual.col_as_slice(task).iter().zip(&problem.root);
     let sum: f64 = column.map(|(residual, root)| (root * residual).powi(2)).sum();
     // A target hit exactly still needs a noise that can be divided by.
-    (sum / problem.mass[task]).max(1e-12)
+    (sum / problem.count[task]).max(1e-12)
 }

@@ -43,11 +43,14 @@ pub struct Options {
     pub row_numbers: Vec<usize>,
     /// Where everything comes from: files, hashes, the command. Pairs of label and value.
     pub origin: Vec<(String, String)>,
+    /// What casts doubt on the scores: the [warnings](crate::data::Note::is_warning) among the notes on the data.
+    pub notes: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { title: "Model report".into(), row_data: true, row_numbers: Vec::new(), origin: Vec::new() }
+        let (title, row_numbers, origin, notes) = ("Model report".into(), Vec::new(), Vec::new(), Vec::new());
+        Options { title, row_data: true, row_numbers, origin, notes }
     }
 }
 
@@ -133,7 +136,7 @@ impl Report {
             },
             columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
-            verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref()),
+            verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref(), &options.notes),
             check,
             local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(learned, &shown)),
             learned,

@@ -1,7 +1,7 @@
 //! The verdict in words: what the model is good for, what it is not, and what to be wary of.
 
 use super::quality::{Checked, Marks, Quality};
-use crate::data::Dataset;
+use crate::data::{Dataset, Weights};
 use crate::metrics::LEVEL;
 use crate::{Model, Stop};
 use serde::Serialize;
@@ -32,6 +32,7 @@ impl Verdict {
         data: Option<&Dataset>,
         checked: Option<&Checked>,
         quality: Option<&Quality>,
+        notes: &[String],
     ) -> Verdict {
         let mut verdict = match (checked, quality) {
             (Some(checked), _) => judged(model, &checked.marks, checked.headline.clone()),
@@ -60,6 +61,7 @@ impl Verdict {
             )),
             Stop::Requested => verdict.warnings.push("The fit was stopped before it converged.".into()),
         }
+        verdict.warnings.extend(notes.iter().map(|note| sentence(note)));
         let (rows, inputs) = (model.training_rows(), model.input_names().len());
         if inputs > rows {
             verdict.warnings.push(format!(
@@ -74,11 +76,25 @@ impl Verdict {
                     .into(),
             );
         }
-        if data.is_some_and(|data| data.weights().is_some()) {
-            verdict.warnings.push("Rows have weights; the scores count every row once.".into());
+        match data.and_then(Dataset::given_weights) {
+            None => {}
+            Some(Weights::Relative(_)) => verdict.warnings.push(
+                "Rows have relative weights; the scores count every row once, and intervals are those of a row of \
+                 average weight."
+                    .into(),
+            ),
+            Some(Weights::Repeats(_)) => {
+                verdict.warnings.push("Rows stand for several; the scores count every row once.".into());
+            }
         }
         verdict
     }
+}
+
+/// A note as a sentence.
+fn sentence(note: &str) -> String {
+    let mut letters = note.chars();
+    letters.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
 /// The headline of a model without a check.

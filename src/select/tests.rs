@@ -1,4 +1,5 @@
 use super::*;
+use crate::data::Weights;
 use crate::linalg::Mat;
 use std::fs;
 use std::path::Path;
@@ -151,7 +152,7 @@ fn rows_of_weight_zero_are_not_scored() {
         let known = data(30);
         let y = Mat::from_fn(30, 1, |n, _| if n % 5 == 2 { outlier } else { known.targets()[(n, 0)] });
         let data = Dataset::new(known.inputs().to_owned(), y).unwrap();
-        run(&data.with_weights((0..30).map(weights).collect()).unwrap(), &Plan::seeded(0)).0
+        run(&data.with_weights(Weights::Repeats((0..30).map(weights).collect())).unwrap(), &Plan::seeded(0)).0
     };
     assert_eq!(weighted(1e9), weighted(-3.0));
 }

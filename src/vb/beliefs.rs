@@ -125,7 +125,7 @@ impl Beliefs {
         let shared = self.noise.len() == 1;
         for (c, residual) in residuals.into_iter().enumerate() {
             let noise = &mut self.noise[if shared { 0 } else { c }];
-            noise.shape += 0.5 * problem.mass[c];
+            noise.shape += 0.5 * problem.count[c];
             noise.rate += 0.5 * residual;
         }
     }

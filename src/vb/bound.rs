@@ -63,7 +63,7 @@ impl Bound {
         let likelihood = (0..tasks)
             .map(|c| {
                 let noise = q.noise_of(c);
-                0.5 * problem.mass[c] * (noise.mean_ln() - ln_two_pi) - 0.5 * noise.mean() * q.residual(problem, c)
+                0.5 * problem.count[c] * (noise.mean_ln() - ln_two_pi) - 0.5 * noise.mean() * q.residual(problem, c)
             })
             .sum();
         let weights_prior = q

@@ -1,6 +1,7 @@
 //! The data as inference sees them: standardised, multiplied by the root of the row weights, and with tasks that
 //! share their observed rows put together.
 
+use crate::data::{Dataset, Weights};
 use crate::linalg::{Mat, dot, select_columns, select_rows};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,6 +19,8 @@ pub(crate) struct Group {
     pub(crate) targets: Mat<f64>,
     /// Root weights of those rows.
     pub(crate) root: Vec<f64>,
+    /// As how many observations they count: the sum of their weights, or if these are relative, the rows of weight.
+    pub(crate) count: f64,
 }
 
 pub(crate) struct Problem {
@@ -30,6 +33,10 @@ pub(crate) struct Problem {
     pub(crate) groups: Vec<Group>,
     /// Sum of the weights of each task's observed rows.
     pub(crate) mass: Vec<f64>,
+    /// As how many observations they count.
+    pub(crate) count: Vec<f64>,
+    /// Whether weights say how precise rows are rather than how often they are there.
+    relative: bool,
     /// Which input each column of `inputs` belongs to, counted from 0: the levels of a text are one.
     pub(crate) origin: Vec<usize>,
     /// Variance that rounding adds to the noise of each task.
@@ -37,7 +44,16 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// From standardised tables; NaN targets are missing.
+    /// From the standardised inputs and targets of a dataset, with its weights and what they mean.
+    pub(crate) fn of(inputs: Mat<f64>, targets: Mat<f64>, data: &Dataset) -> Self {
+        let problem = Problem::new(inputs, targets, data.weights());
+        match data.given_weights() {
+            Some(Weights::Relative(_)) => problem.with_relative_weights(),
+            Some(Weights::Repeats(_)) | None => problem,
+        }
+    }
+
+    /// From standardised tables; NaN targets are missing, and weights are repeats.
     pub(crate) fn new(inputs: Mat<f64>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
         let rows = inputs.nrows();
         let root: Vec<f64> = weights.map_or(vec![1.0; rows], |w| w.iter().map(|w| w.sqrt()).collect());
@@ -60,13 +76,35 @@ impl Problem {
                 Group {
                     targets: Mat::from_fn(observed.len(), tasks.len(), |i, j| folded[(observed[i], tasks[j])]),
                     root: observed.iter().map(|&n| root[n]).collect(),
+                    count: mass[tasks[0]],
                     rows: (observed.len() < rows).then_some(observed),
                     tasks,
                 }
             })
             .collect();
+        let count = mass.clone();
         let (origin, rounding) = ((0..inputs.ncols()).collect(), vec![0.0; folded.ncols()]);
-        Problem { inputs: Arc::new(inputs), root, targets: folded, groups, mass, origin, rounding }
+        Problem {
+            inputs: Arc::new(inputs),
+            root,
+            targets: folded,
+            groups,
+            mass,
+            count,
+            relative: false,
+            origin,
+            rounding,
+        }
+    }
+
+    /// The same with weights that say how precise a row is: one observation each.
+    fn with_relative_weights(mut self) -> Self {
+        self.relative = true;
+        for group in &mut self.groups {
+            group.count = group.root.iter().filter(|u| **u > 0.0).count() as f64;
+            group.tasks.iter().for_each(|&task| self.count[task] = group.count);
+        }
+        self
     }
 
     /// The same where ranges of columns are the levels of one text each, and targets are known to be rounded.
@@ -127,6 +165,7 @@ impl Problem {
             }
         }
         let part = Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights));
+        let part = if self.relative { part.with_relative_weights() } else { part };
         Some(Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part })
     }
 
@@ -140,17 +179,21 @@ impl Problem {
                 rows: group.rows.clone(),
                 targets: select_columns(group.targets.as_ref(), &kept),
                 root: group.root.clone(),
+                count: group.count,
             };
             (!kept.is_empty()).then_some(group)
         };
+        let chosen = |all: &[f64]| tasks.iter().map(|&task| all[task]).collect();
         Problem {
             inputs: self.inputs.clone(),
             root: self.root.clone(),
             targets: select_columns(self.targets.as_ref(), tasks),
             groups: self.groups.iter().filter_map(own).collect(),
-            mass: tasks.iter().map(|&task| self.mass[task]).collect(),
+            mass: chosen(&self.mass),
+            count: chosen(&self.count),
+            relative: self.relative,
             origin: self.origin.clone(),
-            rounding: tasks.iter().map(|&task| self.rounding[task]).collect(),
+            rounding: chosen(&self.rounding),
         }
     }
 
@@ -187,6 +230,27 @@ impl Group {
 mod tests {
     use super::*;
 
+    /// Two tasks, one known in half the rows, of weights 0, 1, 2, 3, …
+    #[test]
+    fn repeats_add_up_and_relative_weights_count_rows() {
+        let y = Mat::from_fn(8, 2, |n, c| if c == 1 && n % 2 == 0 { f64::NAN } else { n as f64 });
+        let weights: Vec<f64> = (0..8).map(f64::from).collect();
+        let repeats = Problem::new(Mat::zeros(8, 1), y.clone(), Some(&weights));
+        for (found, expected) in repeats.count.iter().chain(&repeats.mass).zip([28.0, 16.0, 28.0, 16.0]) {
+            assert!((found - expected).abs() < 1e-12);
+        }
+        let data = Dataset::new(Mat::zeros(8, 1), y.clone()).unwrap();
+        let data = data.with_weights(Weights::Relative(weights)).unwrap();
+        let relative = Problem::of(Mat::zeros(8, 1), y, &data);
+        assert_eq!(relative.count, [7.0, 4.0]);
+        // The mean of 1 to 7 is 4.
+        assert!((relative.mass[0] - 7.0).abs() < 1e-12 && (relative.mass[1] - 4.0).abs() < 1e-12);
+        let part = relative.part(5, 1).unwrap();
+        assert_eq!(part.count[0], 5.0);
+        let of_groups: f64 = part.groups.iter().map(|group| group.count * group.tasks.len() as f64).sum();
+        assert_eq!(of_groups, part.count.iter().sum::<f64>());
+    }
+
     /// Some tasks of a problem are the problem of those tasks: gaps, groups and weights.
     #[test]
     fn some_tasks_are_a_problem_of_their_own() {
@@ -198,6 +262,7 @@ mod tests {
             let (some, alone) =
                 (whole.of_tasks(&tasks), Problem::new(x.clone(), select_columns(y.as_ref(), &tasks), Some(&weights)));
             assert!(some.targets == alone.targets && some.mass == alone.mass && some.root == alone.root);
+            assert!(some.count == alone.count);
             assert!(Arc::ptr_eq(&some.inputs, &whole.inputs) && some.groups.len() == alone.groups.len());
             for (a, b) in some.groups.iter().zip(&alone.groups) {
                 assert!(a.tasks == b.tasks && a.rows == b.rows && a.targets == b.targets && a.root == b.root);

@@ -26,7 +26,7 @@ pub enum Form {
 pub enum FeatureCount {
     /// Exactly so many.
     Exactly(usize),
-    /// So many per row of data (the sum of the row weights counts).
+    /// So many per row of data (a row that stands for several counts as these).
     PerRow(f64),
 }
 
@@ -278,11 +278,11 @@ impl Settings {
         }
     }
 
-    /// Number of cosines for data of this total weight.
-    pub(crate) fn feature_count(&self, total_weight: f64) -> usize {
+    /// Number of cosines for data that count as so many rows.
+    pub(crate) fn feature_count(&self, rows: f64) -> usize {
         match self.features {
             FeatureCount::Exactly(count) => count,
-            FeatureCount::PerRow(per_row) => (per_row * total_weight).ceil().clamp(1.0, 1e6) as usize,
+            FeatureCount::PerRow(per_row) => (per_row * rows).ceil().clamp(1.0, 1e6) as usize,
         }
     }
 }

@@ -160,7 +160,7 @@ fn progress_is_shown_on_a_terminal() {
 }
 
 #[test]
-fn weights_count_like_repeated_rows() {
+fn repeats_count_like_repeated_rows() {
     let folder = Folder::new();
     let (mut weighted, mut repeated) = (String::from("x,w,y\n"), String::from("x,y\n"));
     for n in 0..20 {
@@ -170,7 +170,7 @@ fn weights_count_like_repeated_rows() {
         (0..times).for_each(|_| repeated += &format!("{x},{y}\n"));
     }
     folder.put("w.csv", weighted).put("r.csv", repeated).put("new.csv", "x\n0.5\n3.3\n");
-    folder.done(&[&["fit", "w.csv", "--targets=y", "--weight=w", "-q"][..], &QUICK].concat());
+    folder.done(&[&["fit", "w.csv", "--targets=y", "--repeats=w", "-q"][..], &QUICK].concat());
     folder.done(&[&["fit", "r.csv", "--targets=y", "-q"][..], &QUICK].concat());
     let predict = |model: &str| crate::common::read_numbers(&folder.done(&["predict", model, "new.csv"]).out);
     for ((_, a), (_, b)) in predict("w.model.json").iter().zip(&predict("r.model.json")) {
@@ -178,6 +178,39 @@ fn weights_count_like_repeated_rows() {
             assert!((a - b).abs() < 1e-7, "{a} and {b}");
         }
     }
+}
+
+#[test]
+fn a_factor_on_all_weights_changes_nothing_and_inspect_says_what_they_meant() {
+    let folder = Folder::new();
+    let table = |factor: f64| {
+        let row = |n: usize| format!("{},{},{}\n", n as f64 / 3.0, factor * (1 + n % 3) as f64, (n as f64 / 2.0).sin());
+        String::from("x,w,y\n") + &(0..24).map(row).collect::<String>()
+    };
+    folder.put("new.csv", "x\n0.5\n3.3\n");
+    let predictions = |factor: f64, options: &[&str]| {
+        folder.put("t.csv", table(factor));
+        folder.done(&[&["fit", "t.csv", "--targets=y", "-q", "--force", "-om.json"], options].concat());
+        let inspected = folder.done(&["inspect", "m.json"]).out;
+        let told =
+            serde_json::from_str::<serde_json::Value>(&folder.done(&["inspect", "m.json", "--json"]).out).unwrap();
+        (folder.done(&["predict", "m.json", "new.csv"]).out, inspected, told["training"]["weights"].clone())
+    };
+    let (one, inspected, told) = predictions(1.0, &["--weight=w"]);
+    assert!(inspected.contains("Rows had relative weights") && told == "relative", "{inspected}");
+    assert_eq!(predictions(4.0, &["--weight=w"]).0, one);
+    for factor in [10.0, 1.0 / 24.0] {
+        let other = predictions(factor, &["--weight=w"]).0;
+        for ((_, a), (_, b)) in crate::common::read_numbers(&other).iter().zip(crate::common::read_numbers(&one)) {
+            a.iter().zip(b).for_each(|(a, b)| assert!((a - b).abs() < 1e-5, "{a} and {b}"));
+        }
+    }
+    let (counted, inspected, told) = predictions(1.0, &["--repeats=w"]);
+    assert!(counted != one && inspected.contains("each counted as so many rows") && told == "repeats", "{inspected}");
+    let (_, inspected, told) = predictions(1.0, &["--ignore=w"]);
+    assert!(!inspected.contains("weights:") && told.is_null(), "{inspected}");
+    let ran = folder.run(&["fit", "t.csv", "--targets=y", "--weight=w", "--repeats=w"]);
+    assert!(ran.code == 2 && ran.err.contains("--weight") && ran.err.contains("--repeats"), "{}", ran.err);
 }
 
 #[test]

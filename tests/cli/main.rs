@@ -8,6 +8,7 @@ mod demo;
 mod evaluate;
 mod fit;
 mod inspect;
+mod notes;
 mod predict;
 mod report;
 mod reproduce;

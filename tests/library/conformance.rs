@@ -2,7 +2,7 @@
 
 use crate::{assert_tables, normal, smooth, with_gaps};
 use rffblr::Result;
-use rffblr::data::Dataset;
+use rffblr::data::{Dataset, Weights};
 use rffblr::linalg::Mat;
 use rffblr::method::{Forecast, Method, Predictor, by_name, registry};
 use rffblr::select::{Grid, Plan, deal};
@@ -124,7 +124,7 @@ fn row_weights_are_used_or_refused() {
         let plain = smooth(40, 3, 2, 66);
         let y = Mat::from_fn(40, 2, |n, c| if n % 7 == 3 { outlier } else { plain.targets()[(n, c)] });
         let weights = (0..40).map(|n| if n % 7 == 3 { 0.0 } else { 1.0 + (n % 2) as f64 }).collect();
-        Dataset::new(plain.inputs().to_owned(), y).unwrap().with_weights(weights).unwrap()
+        Dataset::new(plain.inputs().to_owned(), y).unwrap().with_weights(Weights::Repeats(weights)).unwrap()
     };
     let (one, other) = (weighted(50.0), weighted(-3.0));
     let questions = normal(10, 3, 67);
@@ -196,7 +196,8 @@ fn every_method_beats_or_equals_the_mean_on_an_easy_problem() {
 #[test]
 fn the_mean_is_the_mean_by_hand() {
     let y = Mat::from_fn(4, 2, |n, c| if c == 1 { 7.0 } else { [1.0, f64::NAN, 3.0, 99.0][n] });
-    let data = Dataset::new(normal(4, 2, 64), y).unwrap().with_weights(vec![1.0, 1.0, 3.0, 0.0]).unwrap();
+    let data =
+        Dataset::new(normal(4, 2, 64), y).unwrap().with_weights(Weights::Repeats(vec![1.0, 1.0, 3.0, 0.0])).unwrap();
     let forecast = fit(by_name("mean").unwrap(), &data, 0).unwrap().predict(normal(2, 2, 65).as_ref()).unwrap();
     let std = forecast.std.unwrap();
     for n in 0..2 {

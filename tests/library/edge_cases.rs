@@ -2,7 +2,7 @@
 
 use crate::{assert_close, normal, smooth, with_gaps};
 use proptest::prelude::*;
-use rffblr::data::Dataset;
+use rffblr::data::{Dataset, Weights};
 use rffblr::linalg::Mat;
 use rffblr::{FeatureCount, Form, Model, Noise, Pruning, Settings, TargetScale, fit};
 use std::sync::Arc;
@@ -154,9 +154,13 @@ fn shapes_and_weights_are_checked() {
     assert!(Dataset::new(Mat::zeros(3, 0), Mat::zeros(3, 1)).is_err());
     assert!(Dataset::new(Mat::zeros(3, 1), Mat::zeros(3, 0)).is_err());
     let data = Dataset::new(x, normal(5, 1, 1)).unwrap();
-    for weights in [vec![1.0; 4], vec![0.0; 5], vec![1.0, -1.0, 1.0, 1.0, 1.0], vec![f64::NAN; 5], vec![f64::MAX; 5]] {
-        assert!(data.clone().with_weights(weights).is_err());
+    for weights in [vec![1.0; 4], vec![0.0; 5], vec![1.0, -1.0, 1.0, 1.0, 1.0], vec![f64::NAN; 5]] {
+        assert!(data.clone().with_weights(Weights::Repeats(weights.clone())).is_err());
+        assert!(data.clone().with_weights(Weights::Relative(weights)).is_err());
     }
+    // Nobody counts so many rows, but equal weights are equal however large.
+    assert!(data.clone().with_weights(Weights::Repeats(vec![f64::MAX; 5])).is_err());
+    assert!(data.clone().with_weights(Weights::Relative(vec![f64::MAX; 5])).is_ok());
     assert!(data.select(&[0, 5]).is_err());
     let model = fit(&data, &Settings::DEFAULT).unwrap();
     assert!(model.predict(normal(2, 4, 1).as_ref()).unwrap_err().to_string().contains("4 columns, expected 3"));
@@ -199,6 +203,7 @@ proptest! {
         tasks in 1usize..3,
         picks in prop::collection::vec(0usize..13, 36),
         weights in prop::option::of(prop::collection::vec(prop::sample::select(vec![0.0, 1.0, 2.5, 1e-300, 1e300]), 7)),
+        repeats in any::<bool>(),
         which in 0usize..5,
     ) {
         let strange = [
@@ -215,7 +220,8 @@ proptest! {
             settings.features = FeatureCount::Exactly(9);
         }
         let data = Dataset::new(x, y).and_then(|data| match &weights {
-            Some(weights) => data.with_weights(weights[..rows].to_vec()),
+            Some(weights) if repeats => data.with_weights(Weights::Repeats(weights[..rows].to_vec())),
+            Some(weights) => data.with_weights(Weights::Relative(weights[..rows].to_vec())),
             None => Ok(data),
         });
         if let Ok(data) = data

@@ -1,7 +1,7 @@
 //! Symmetries of a whole fit, its settings and its trace.
 
 use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
-use rffblr::data::{Dataset, cohort};
+use rffblr::data::{Dataset, Weights, cohort};
 use rffblr::linalg::Mat;
 use rffblr::{
     Bandwidth, Error, FeatureCount, Noise, Precision, Pruning, Relevance, Settings, Stop, TargetScale, fit,
@@ -52,14 +52,14 @@ fn permuted_rows_and_tasks_give_permuted_results() {
 }
 
 #[test]
-fn integer_weights_equal_repeated_rows() {
+fn repeats_equal_repeated_rows() {
     for settings in [
         Settings { features: FeatureCount::PerRow(0.8), max_iterations: 40, ..Settings::COSINES },
         Settings { features: FeatureCount::PerRow(1.5), max_iterations: 40, links: true, ..Settings::PAPER },
     ] {
         let data = with_gaps(&smooth(25, 2, 2, 4), 6);
         let counts: Vec<usize> = (0..25).map(|n| [1, 3, 2, 0, 1][n % 5]).collect();
-        let weighted = data.clone().with_weights(counts.iter().map(|&w| w as f64).collect()).unwrap();
+        let weighted = data.clone().with_weights(Weights::Repeats(counts.iter().map(|&w| w as f64).collect())).unwrap();
         let repeated: Vec<usize> = (0..25).flat_map(|n| vec![n; counts[n]]).collect();
         let repeated = data.select(&repeated).unwrap();
         let (a, b) = (fit(&weighted, &settings).unwrap(), fit(&repeated, &settings).unwrap());

@@ -7,6 +7,8 @@ mod encode;
 mod file;
 mod fit;
 mod prediction;
+mod suspicions;
+mod weights;
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

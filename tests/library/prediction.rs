@@ -1,7 +1,7 @@
 //! Predictions against brute force: joint covariance, Monte Carlo, refitting without each row, both views.
 
 use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
-use rffblr::data::Dataset;
+use rffblr::data::{Dataset, Weights};
 use rffblr::fourier::Scales;
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{FeatureCount, Form, Model, Noise, Settings, fit};
@@ -18,7 +18,7 @@ fn models() -> Vec<(Dataset, Model)> {
     let y = Mat::from_fn(30, 3, |n, c| if n % 6 == 0 { f64::NAN } else { complete.targets()[(n, c)] });
     let common = Dataset::new(complete.inputs().to_owned(), y).unwrap();
     let weights = (0..30).map(|n| [0.5, 1.0, 0.0, 1.5, 0.7][n % 5]).collect();
-    let weighted = gaps.clone().with_weights(weights).unwrap();
+    let weighted = gaps.clone().with_weights(Weights::Repeats(weights)).unwrap();
     let mut out = Vec::new();
     for data in [complete, gaps, common, weighted] {
         for features in [8, 60] {
@@ -319,7 +319,7 @@ fn unequal(weights: Option<Vec<f64>>) -> Dataset {
     let error = normal(60, 2, 71);
     let y = Mat::from_fn(60, 2, |n, c| (1.3 * x[(n, 0)]).sin() + x[(n, 1)] + [0.001, 0.7][c] * error[(n, c)]);
     let data = Dataset::new(x, y).unwrap();
-    weights.map_or(data.clone(), |weights| data.with_weights(weights).unwrap())
+    weights.map_or(data.clone(), |weights| data.with_weights(Weights::Repeats(weights)).unwrap())
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::buffers::{Buffers, Draw};
 use super::model::{Model, Part, Sizes};
 use super::*;
+use crate::data::Weights;
 use crate::golden::{golden, matrix, vector};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -359,7 +360,7 @@ fn extreme_rows_and_tables_are_refused_or_finite() {
 #[test]
 fn row_weights_are_refused() {
     let (x, y) = line(12, 0);
-    let data = Dataset::new(x, y).unwrap().with_weights(vec![2.0; 12]).unwrap();
+    let data = Dataset::new(x, y).unwrap().with_weights(Weights::Repeats(vec![2.0; 12])).unwrap();
     let hi_vae = HiVae { learning: Learning::Inductive, mixture_gradient: false };
     assert!(hi_vae.fit(&data, &Plan::seeded(0)).err().unwrap().to_string().contains("row weights"));
 }

@@ -95,7 +95,7 @@ impl Training {
         let target_scale = Standardiser::new(data.targets(), data.weights());
         let inputs = input_scale.apply(data.inputs(), data.input_names())?;
         let targets = target_scale.apply(data.targets(), data.target_names())?;
-        let problem = Problem::new(inputs, targets, data.weights());
+        let problem = Problem::of(inputs, targets, data);
         let recipe = Recipe {
             spectrum: Spectrum::Rbf,
             offsets: Offsets::Random,
@@ -131,7 +131,7 @@ impl Training {
             scale_rows(&mut features, &group.root);
             for (column, &task) in group.tasks.iter().enumerate() {
                 let targets = group.targets.col_as_slice(column);
-                let mass = self.problem.mass[task];
+                let mass = self.problem.count[task];
                 by_task.push((task, maximise(&features, targets, mass, Rule::USUAL, threads)));
             }
         }

@@ -19,7 +19,7 @@ Examples:
   rffblr fit cohort.csv --targets glucose,pressure --ignore id
   rffblr fit mulan.arff --targets last:3 --preset paper -o model.json
   rffblr fit visits.csv --targets glucose --group patient           tested on patients it has not seen
-  rffblr fit cohort.csv --targets cost --weight visits --config settings.toml --force")]
+  rffblr fit cohort.csv --targets cost --repeats visits --config settings.toml --force")]
 pub struct Arguments {
     #[command(flatten)]
     table: TableArguments,

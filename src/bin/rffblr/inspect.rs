@@ -4,7 +4,7 @@ use crate::checking;
 use crate::fit::significant;
 use crate::output;
 use anyhow::{Result, bail};
-use rffblr::data::{Encoding, MissingInputs};
+use rffblr::data::{Encoding, MissingInputs, Weights};
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::Mat;
 use rffblr::{Form, Model, Settings, Sinusoid, Stop};
@@ -85,6 +85,7 @@ fn facts(model: &Model) -> Value {
         "training": {
             "rows": model.training_rows(),
             "sha256": model.fingerprint(),
+            "weights": model.weighting().map(|weights| weights.meaning()),
             "stop": model.stop(),
             "sweeps": model.trace().len(),
             "bound": model.bound(),
@@ -128,6 +129,13 @@ fn words(model: &Model) -> String {
         model.trace().len(),
         model.bound(),
     );
+    text += match model.weighting() {
+        None => "",
+        Some(Weights::Relative(())) => {
+            "Rows had relative weights: noise and intervals are those of a row of average weight.\n"
+        }
+        Some(Weights::Repeats(())) => "Rows had weights: each counted as so many rows.\n",
+    };
     text += &match model.check() {
         Some(check) => format!("\n{}", checking::table(check, targets)),
         None => "Not checked on rows it has not seen; rffblr fit --check 5 does that.\n".into(),

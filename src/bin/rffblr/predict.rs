@@ -2,7 +2,7 @@
 
 use crate::fit::significant;
 use crate::output;
-use crate::training::delimiter;
+use crate::training::{delimiter, tell};
 use anyhow::{Context, Result, bail};
 use rffblr::data::Encoder;
 use rffblr::linalg::Mat;
@@ -81,9 +81,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let (inputs, notes) =
         encoder.inputs(&table).with_context(|| format!("{} does not fit the model", arguments.data.display()))?;
     if !arguments.quiet {
-        notes.iter().for_each(|note| output::note(note));
+        notes.iter().for_each(tell);
     }
     let prediction = model.predict(inputs.as_ref())?;
+    if !arguments.quiet
+        && let Some(note) = note_on_training_rows(&model, encoder, &table, &inputs)?
+    {
+        output::note(&note);
+    }
     let predictions = columns(&model, &prediction, arguments.interval)?;
     match file {
         None => {
@@ -109,6 +114,27 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::tell(&scores(&model, &prediction, &truth, arguments.interval)?);
     }
     Ok(())
+}
+
+/// What is predicted for the rows a model learned from says little about others.
+fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs: &Mat<f64>) -> Result<Option<String>> {
+    let mut known = model.learned_from(inputs.as_ref())?;
+    // Rows without a target were not learned from; all the others may have been.
+    if known == 0
+        && let Ok((rows, _)) = encoder.roles().observed_rows(table)
+    {
+        let observed = Mat::from_fn(rows.len(), inputs.ncols(), |n, d| inputs[(rows[n], d)]);
+        known = model.learned_from(observed.as_ref())?;
+    }
+    if known == 0 || 2 * known < inputs.nrows() {
+        return Ok(None);
+    }
+    let whose = match known == inputs.nrows() {
+        true if known == 1 => "this row is one the model learned from".into(),
+        true => format!("these {known} rows are ones the model learned from"),
+        false => format!("{known} of these {} rows are ones the model learned from", inputs.nrows()),
+    };
+    Ok(Some(format!("{whose}, and flatter it; `rffblr report` and `rffblr evaluate` judge it by rows held out")))
 }
 
 /// Four columns for each target.

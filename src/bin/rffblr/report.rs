@@ -1,11 +1,11 @@
 //! `rffblr report`: what a model learned and how far to trust it, as one HTML page and a model card.
 
 use crate::checking::{Plan, Wanted, wanted};
-use crate::training::{Training, delimiter, file_of};
+use crate::training::{Training, advised, delimiter, file_of, tell};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use rffblr::Model;
-use rffblr::data::{Dataset, Encoder, Encoding, Roles};
+use rffblr::data::{Dataset, Encoder, Encoding, Note, Roles};
 use rffblr::report::{Options, Report};
 use rffblr::table::{self, ReadOptions};
 use sha2::{Digest, Sha256};
@@ -73,6 +73,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut model = Model::load(&arguments.model)?;
     let source = table.map(|table| Source::read(&model, table, arguments)).transpose()?;
     if let Some(source) = &source {
+        if !arguments.quiet {
+            source.warnings.iter().for_each(tell);
+        }
         model = checked(model, source, arguments)?;
     }
     let origin = origin(&arguments.model, source.as_ref().map(|source| source.path.as_path()))?;
@@ -118,6 +121,7 @@ fn compute(
         row_data: !arguments.no_row_data,
         row_numbers: source.map(|s| s.training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default(),
         origin,
+        notes: source.map(|s| s.warnings.iter().map(advised).collect()).unwrap_or_default(),
     };
     Ok(Report::new(model, source.map(|s| &s.data), &options)?)
 }
@@ -150,6 +154,8 @@ struct Source {
     path: PathBuf,
     data: Dataset,
     training: Training,
+    /// What casts doubt on the scores.
+    warnings: Vec<Note>,
 }
 
 impl Source {
@@ -176,8 +182,13 @@ impl Source {
         if data.fingerprint() != model.fingerprint() {
             bail!("{}: its numbers differ; use the training table, or leave it out", differs());
         }
+        // Columns that the model does not know may be anything.
+        let learned = Encoder::learn(&table, &rows, &roles, encoder.missing_inputs());
+        let mut warnings = learned.map(|(_, notes)| notes).unwrap_or_default();
+        warnings.extend(encoder.suspicions(&data));
+        warnings.retain(Note::is_warning);
         let training = Training { table, roles, rows, missing: encoder.missing_inputs(), notes };
-        Ok(Source { path, data, training })
+        Ok(Source { path, data, training, warnings })
     }
 }
 

@@ -6,7 +6,9 @@ use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use rffblr::catalogue;
-use rffblr::data::{Dataset, EncodeError, Encoder, Folds, MissingInputs, RoleChoice, Roles, Split, split_names};
+use rffblr::data::{
+    Dataset, EncodeError, Encoder, Folds, MissingInputs, Note, NoteKind, RoleChoice, Roles, Split, Weights, split_names,
+};
 use rffblr::metrics::SplitBy;
 use rffblr::table::{self, Table, TableError};
 use std::path::{Path, PathBuf};
@@ -23,9 +25,13 @@ pub struct TableArguments {
     /// Columns to leave out
     #[arg(long, value_name = "NAMES")]
     ignore: Vec<String>,
-    /// Column of row weights; weight 2 means the row counts twice
-    #[arg(long, value_name = "NAME")]
+    /// Column of relative row weights: the noise of a row of weight w has variance σ²/w, and a common factor changes
+    /// nothing; intervals are those of a row of average weight
+    #[arg(long, value_name = "NAME", conflicts_with = "repeats")]
     weight: Option<String>,
+    /// Column of counts: a row with 2 is learned from as if it were written twice
+    #[arg(long, value_name = "NAME")]
+    repeats: Option<String>,
     /// Column whose equal values mark rows that belong together, such as visits of one patient: whole groups are held out
     /// where the model is tested. It is no input
     #[arg(long, value_name = "NAME", conflicts_with = "time")]
@@ -69,14 +75,16 @@ pub struct Training {
     pub rows: Vec<usize>,
     pub missing: MissingInputs,
     /// What the user should know about the rows.
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl TableArguments {
     /// Reads the table and settles who plays which part.
     pub fn read(&self) -> Result<Training> {
         let (path, targets) = self.source()?;
-        let choice = well_formed(RoleChoice::parse(&targets, &self.ignore, self.weight.as_deref()));
+        let weight = self.weight.as_deref().map(Weights::Relative);
+        let weight = weight.or(self.repeats.as_deref().map(Weights::Repeats));
+        let choice = well_formed(RoleChoice::parse(&targets, &self.ignore, weight));
         let choice = well_formed(choice.with_order(self.group.as_deref(), self.time.as_deref()));
         let mut options = choice.read_options();
         options.text_columns = well_formed(split_names(&self.text));
@@ -143,7 +151,7 @@ impl Training {
         let (encoder, notes) = Encoder::learn(&self.table, &self.rows, &self.roles, self.missing)?;
         let (data, _) = encoder.dataset(&self.table, &self.rows)?;
         if !quiet {
-            self.notes.iter().chain(&notes).for_each(|note| output::note(note));
+            self.notes.iter().chain(&notes).chain(&encoder.suspicions(&data)).for_each(tell);
         }
         Ok((encoder, data))
     }
@@ -157,4 +165,21 @@ impl Training {
     pub fn split(&self, folds: &Folds, fold: usize) -> Result<(Split, Vec<usize>)> {
         Ok(Split::of_table(&self.table, &self.roles, self.missing, &self.rows, folds, fold)?)
     }
+}
+
+/// Tells a note, with the option that follows its advice.
+pub fn tell(note: &Note) {
+    output::note(&advised(note));
+}
+
+/// A note with the option that follows its advice.
+pub fn advised(note: &Note) -> String {
+    let column = note.columns.first().map_or("NAME".into(), |name| output::shell_word(name));
+    let option = match note.kind {
+        NoteKind::Index | NoteKind::Leak => "ignore",
+        NoteKind::Units => "group",
+        NoteKind::Time => "time",
+        _ => return note.to_string(),
+    };
+    format!("{note} (--{option} {column})")
 }

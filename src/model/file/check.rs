@@ -1,7 +1,7 @@
 //! From what a file says to a model: everything later code relies on is checked here.
 
 use super::{Columns, Stored, StoredGroup, StoredMachine, StoredWaves};
-use crate::data::Standardiser;
+use crate::data::{Standardiser, Weights};
 use crate::fourier::Basis;
 use crate::kernel::{Kernel, KernelMachine, Machines, Member};
 use crate::linalg::Mat;
@@ -56,6 +56,11 @@ impl TryFrom<Stored> for Model {
         if let Some(encoder) = &stored.encoder {
             encoder.check(&input_names, &target_names)?;
         }
+        let column = stored.encoder.as_ref().and_then(|encoder| encoder.roles().weight.as_ref());
+        let weighting = match &stored.training.weights {
+            Some(word) => Some(Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""))?),
+            None => column.map(|column| column.as_ref().map(|_| ())),
+        };
         if stored.check.as_ref().is_some_and(|check| !check.fits(tasks)) {
             return Err(format!("`check` does not have scores of {tasks} targets"));
         }
@@ -70,6 +75,8 @@ impl TryFrom<Stored> for Model {
             stop: stored.training.stop,
             rows,
             fingerprint: stored.training.sha256,
+            input_fingerprint: stored.training.inputs_sha256,
+            weighting,
             encoder: stored.encoder,
             check: stored.check,
             writer: stored.writer,

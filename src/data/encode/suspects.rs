@@ -1,0 +1,206 @@
+//! Columns that are more than an input: names of units, times, counts of rows.
+
+use super::columns::text;
+use crate::table::{Column, Values};
+use std::collections::{BTreeSet, HashMap};
+
+/// Fewest rows from which a column can look like anything.
+const FEWEST_ROWS: usize = 10;
+/// Fewest units of a column whose name says that it names units, and of one whose name does not.
+const FEWEST_UNITS: (usize, usize) = (5, 10);
+/// Most rows a unit has on average, where the name does not tell.
+const MOST_ROWS_EACH: f64 = 20.0;
+/// Fewest values of a time.
+const FEWEST_TIMES: usize = 5;
+
+/// Whether a text is different in every row that has one, and most rows have.
+pub(super) fn is_identifier(column: &Column, rows: &[usize]) -> bool {
+    let Values::Text { levels, codes } = &column.values else { return false };
+    let present: Vec<u32> = rows.iter().map(|&row| codes[row]).filter(|&code| (code as usize) < levels.len()).collect();
+    let distinct: BTreeSet<u32> = present.iter().copied().collect();
+    present.len() > 1 && distinct.len() == present.len() && 2 * present.len() > rows.len()
+}
+
+/// Whether a number counts the rows of the table from zero or one.
+pub(super) fn is_index(column: &Column) -> bool {
+    let Values::Numeric(numbers) = &column.values else { return false };
+    let first = numbers.first().copied().unwrap_or(f64::NAN);
+    numbers.len() >= FEWEST_ROWS
+        && (first == 0.0 || first == 1.0)
+        && numbers.iter().enumerate().all(|(row, number)| *number == first + row as f64)
+}
+
+/// How many units a column names, if it looks as if it named any: many of them, with a few rows each. Whole numbers do
+/// by their name, or if they are 1, 2, 3, … in blocks of rows; other numbers never.
+pub(super) fn units(column: &Column, rows: &[usize]) -> Option<usize> {
+    let named = names_units(&column.name);
+    let values: Vec<_> = rows.iter().filter_map(|&row| text(column, row)).collect();
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    values.iter().for_each(|value| *counts.entry(value.as_ref()).or_default() += 1);
+    let (units, repeated) = (counts.len(), counts.values().filter(|count| **count > 1).count());
+    let each = values.len() as f64 / units.max(1) as f64;
+    let many = units >= if named { FEWEST_UNITS.0 } else { FEWEST_UNITS.1 } && 5 * repeated >= 4 * units;
+    if rows.len() < FEWEST_ROWS || !many || each < 2.0 || (!named && each > MOST_ROWS_EACH) {
+        return None;
+    }
+    let fits = match &column.values {
+        Values::Text { .. } => true,
+        Values::Numeric(numbers) => {
+            let numbers: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()).collect();
+            let whole = numbers.iter().all(|number| number.fract() == 0.0);
+            whole && (named || numbered_blocks(&numbers, units))
+        }
+    };
+    fits.then_some(units)
+}
+
+/// Whether numbers are 1, 2, 3, … or 0, 1, 2, …, each in one block.
+fn numbered_blocks(numbers: &[f64], distinct: usize) -> bool {
+    let blocks = 1 + numbers.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    let (low, high) = numbers.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), n| (l.min(*n), h.max(*n)));
+    blocks == distinct && (low == 0.0 || low == 1.0) && high - low + 1.0 == distinct as f64
+}
+
+/// Whether a column looks like a time: its texts are dates, or its numbers rise or fall all the way and its name says
+/// so.
+pub(super) fn is_time(column: &Column, rows: &[usize]) -> bool {
+    match &column.values {
+        Values::Text { levels, codes } => {
+            let mut seen: Vec<u32> = rows.iter().map(|&row| codes[row]).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            let mut texts = seen.iter().filter_map(|&code| levels.get(code as usize));
+            seen.len() >= 2 && texts.all(|text| looks_like_date(text))
+        }
+        Values::Numeric(numbers) => {
+            const WORDS: [&str; 9] =
+                ["year", "date", "time", "timestamp", "datetime", "day", "week", "month", "quarter"];
+            let numbers: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()).collect();
+            let steps = || numbers.windows(2).map(|pair| pair[1] - pair[0]);
+            rows.len() >= FEWEST_ROWS
+                && words(&column.name).iter().any(|word| WORDS.contains(&word.as_str()))
+                && (steps().all(|step| step >= 0.0) || steps().all(|step| step <= 0.0))
+                && steps().filter(|step| *step != 0.0).count() + 1 >= FEWEST_TIMES
+        }
+    }
+}
+
+/// Whether the name of a column says that it names units: `id`, `patient`, `subject no`, `plotID`.
+fn names_units(name: &str) -> bool {
+    const UNITS: [&str; 22] = [
+        "subject",
+        "patient",
+        "participant",
+        "person",
+        "individual",
+        "respondent",
+        "animal",
+        "child",
+        "chick",
+        "rat",
+        "mouse",
+        "student",
+        "pupil",
+        "user",
+        "customer",
+        "client",
+        "household",
+        "family",
+        "athlete",
+        "donor",
+        "tree",
+        "unit",
+    ];
+    const NUMBERS: [&str; 9] = ["id", "ids", "uid", "uuid", "identifier", "no", "nr", "number", "code"];
+    let words = words(name);
+    let Some((last, before)) = words.split_last() else { return false };
+    match before {
+        [] => {
+            UNITS.contains(&last.as_str()) || NUMBERS[..5].contains(&last.as_str()) || {
+                last.strip_suffix("id").is_some_and(|unit| UNITS.contains(&unit))
+            }
+        }
+        [.., unit] => {
+            NUMBERS[..5].contains(&last.as_str()) || NUMBERS.contains(&last.as_str()) && UNITS.contains(&unit.as_str())
+        }
+    }
+}
+
+/// The words of a name in small letters: `patientID` and `patient_id` are both patient and id.
+fn words(name: &str) -> Vec<String> {
+    let (mut words, mut word, mut last) = (Vec::new(), String::new(), ' ');
+    for letter in name.chars() {
+        let starts = !letter.is_alphanumeric() || (letter.is_uppercase() && last.is_lowercase());
+        if starts && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        last = letter;
+    }
+    words.extend((!word.is_empty()).then_some(word));
+    words
+}
+
+/// Day, month and year in any order, or year and month, with a time behind them or not.
+fn looks_like_date(text: &str) -> bool {
+    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let date = text.split([' ', 'T']).next().unwrap_or(text);
+    let Some(separator) = date.chars().find(|c| matches!(c, '-' | '/' | '.')) else {
+        return false;
+    };
+    let digits = |part: &str, longest: usize| {
+        (1..=longest).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let month = |part: &str| {
+        digits(part, 2) && part.parse().is_ok_and(|n: u8| (1..=31).contains(&n))
+            || MONTHS.contains(&part.to_ascii_lowercase().as_str())
+    };
+    let year = |part: &str| part.len() == 4 && digits(part, 4);
+    match date.split(separator).collect::<Vec<_>>()[..] {
+        [first, second] => separator != '.' && (year(first) && month(second) || month(first) && year(second)),
+        [first, second, third] if year(first) => month(second) && digits(third, 2),
+        [first, second, third] => {
+            month(first) && month(second) && (year(third) || third.len() == 2 && digits(third, 2))
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_and_what_is_none() {
+        for text in [
+            "2024-05-31",
+            "2024-05",
+            "05/2024",
+            "31.12.2024",
+            "1/2/24",
+            "12-Jan-2024",
+            "Jan-2024",
+            "2024-05-31 10:00:00",
+            "2024-05-31T10:00:00Z",
+        ] {
+            assert!(looks_like_date(text), "{text}");
+        }
+        for text in
+            ["red", "", "-", "12", "1.2.3", "a-b-c", "0-1", "192.168.0.1", "2024-99-01", "10-20-thirty", "12-red-2024"]
+        {
+            assert!(!looks_like_date(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_units_and_what_are_none() {
+        for name in ["id", "ID", "Subject", "patient_id", "patientID", "patientid", "Chick", "plot id", "subject no."] {
+            assert!(names_units(name), "{name}");
+        }
+        for name in ["humid", "grid", "patient age", "idle", "number", "no", "user rating", "", "code", "x1"] {
+            assert!(!names_units(name), "{name}");
+        }
+    }
+}

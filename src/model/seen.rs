@@ -1,0 +1,29 @@
+//! Whether rows are those a model learned from.
+
+use super::{Function, Model};
+use crate::data::input_fingerprint;
+use crate::error::Result;
+use crate::linalg::{Mat, MatRef};
+use std::collections::HashSet;
+
+impl Model {
+    /// How many of these rows the model learned from. A kernel machine knows its rows one by one; any other form knows
+    /// them all together or not at all. None are known where training rows are often alike, because a new one may be too.
+    pub fn learned_from(&self, inputs: MatRef<'_, f64>) -> Result<usize> {
+        let Function::Kernel(machines) = &self.function else {
+            let known = self.input_fingerprint.as_ref().is_some_and(|known| *known == input_fingerprint(inputs));
+            return Ok(if known { inputs.nrows() } else { 0 });
+        };
+        let rows_of = |table: &Mat<f64>| -> Vec<Vec<u64>> {
+            (0..table.nrows()).map(|n| table.row(n).iter().map(|value| (value + 0.0).to_bits()).collect()).collect()
+        };
+        let given = rows_of(&self.standardised_inputs(inputs)?);
+        let learned = rows_of(machines.inputs());
+        if given == learned {
+            return Ok(given.len());
+        }
+        let distinct: HashSet<Vec<u64>> = learned.into_iter().collect();
+        let mostly_distinct = 10 * distinct.len() >= 9 * self.rows;
+        Ok(if mostly_distinct { given.iter().filter(|row| distinct.contains(*row)).count() } else { 0 })
+    }
+}
