@@ -247,7 +247,8 @@ test("every target is evaluated with the kernel of its group", async () => {
       const [a, b] = [mixed.predict([...row], task), predictor(() => kernels[task]).predict([...row], task)];
       return Math.max(Math.abs(a.mean[task] - b.mean[task]), Math.abs(a.std - b.std));
     });
-    const split = predictor(() => kernels[0]).predict([...row], 1);
+    const own = (task) => groups.find((group) => group.tasks.includes(task)).kernel;
+    const split = predictor(own).predict([...row], 1);
     const whole = predictorOf(file).predict([...row], 1);
     const moved = mixed.predict([...row], 1);
     const means = split.mean.map((value, c) => Math.abs(value - whole.mean[c]));
