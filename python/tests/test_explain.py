@@ -49,6 +49,7 @@ def test_shapley_values_are_those_of_the_definition(settings):
     assert np.all(parts.std >= 0) and np.all(parts.total >= parts.first_order - 1e-9)
     assert np.array_equal(parts.total, model.relevance_)
     assert np.array_equal(parts.total_std, model.relevance_std_)
+    assert parts.scales.shape == parts.total.shape and np.all(parts.scales > 0)
     assert model.explain().shapley.shape[0] == len(X)
 
 

@@ -245,7 +245,8 @@ test("every target is evaluated with the kernel of its group", async () => {
     const file = facts.what_if.file;
     const { groups } = file.machine;
     const all = groups.flatMap((group) => group.tasks.map((task, i) => ({ task, group, i })));
-    const kernels = [groups[0].kernel, { ...groups[0].kernel, linear: 2, relevance: groups[0].kernel.relevance.map((r) => 3 * r) }];
+    const [{ kernel }] = groups;
+    const kernels = [kernel, { ...kernel, linear: 2, relevance: kernel.relevance.map((r) => 3 * r) }];
     // A group of one target, with either kernel; its coefficients need not be those of a fit.
     const alone = ({ task, group, i }, kernel) => ({
       tasks: [task],
@@ -259,20 +260,24 @@ test("every target is evaluated with the kernel of its group", async () => {
         values: group.coefficients.values.slice(i * group.coefficients.rows, (i + 1) * group.coefficients.rows),
       },
     });
-    const predictor = (kernelFor) =>
-      predictorOf({ ...file, machine: { ...file.machine, groups: all.map((one) => alone(one, kernelFor(one.task))).reverse() } });
+    const predictor = (kernelFor) => {
+      const groups = all.map((one) => alone(one, kernelFor(one.task))).reverse();
+      return predictorOf({ ...file, machine: { ...file.machine, groups } });
+    };
     const row = rowsOf(file.probes.inputs)[0];
     const mixed = predictor((task) => kernels[task]);
     const same = all.map(({ task }) => {
       const [a, b] = [mixed.predict([...row], task), predictor(() => kernels[task]).predict([...row], task)];
       return Math.max(Math.abs(a.mean[task] - b.mean[task]), Math.abs(a.std - b.std));
     });
-    const split = predictor(() => kernels[0]).predict([...row], 1);
+    const own = (task) => groups.find((group) => group.tasks.includes(task)).kernel;
+    const split = predictor(own).predict([...row], 1);
     const whole = predictorOf(file).predict([...row], 1);
     const moved = mixed.predict([...row], 1);
+    const means = split.mean.map((value, c) => Math.abs(value - whole.mean[c]));
     return {
       same: Math.max(...same),
-      split: Math.max(...split.mean.map((value, c) => Math.abs(value - whole.mean[c])), Math.abs(split.std - whole.std)),
+      split: Math.max(...means, Math.abs(split.std - whole.std)),
       moved: Math.abs(moved.std - whole.std),
     };
   });
@@ -293,7 +298,8 @@ test("targets with kernels of their own are shown with them", async () => {
   ];
   for (const input of facts.learned.inputs) input.scale = [1, 2];
   const path = join(dirname(pages.kernel), "two-kernels.html");
-  writeFileSync(path, text.replace(block, (_, open, __, close) => open + JSON.stringify(facts).replaceAll("<", "\\u003c") + close));
+  const json = JSON.stringify(facts).replaceAll("<", "\\u003c");
+  writeFileSync(path, text.replace(block, (_, start, __, end) => start + json + end));
   const { page, problems, close } = await open(path);
   const look = () =>
     page.locator("#kernel .drawing, #scales .drawing").evaluateAll((all) => all.map((drawing) => drawing.innerHTML));
