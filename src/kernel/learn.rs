@@ -293,7 +293,8 @@ mod tests {
         });
         let weights: Vec<f64> = (0..14).map(|n| [1.0, 2.0, 0.5][n % 3]).collect();
         // The last two columns are one text, the second target is rounded.
-        Problem::new(x, y, weighted.then_some(&weights)).knowing(&[1..3], vec![0.0, 0.07, 0.0])
+        let text = 1..3;
+        Problem::new(x, y, weighted.then_some(&weights)).knowing(std::slice::from_ref(&text), vec![0.0, 0.07, 0.0])
     }
 
     fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
