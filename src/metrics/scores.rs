@@ -76,6 +76,9 @@ pub struct PerTask {
     /// Share of cells inside the central interval.
     #[serde(deserialize_with = "optional_numbers_or_nan")]
     pub coverage: Option<Vec<f64>>,
+    /// Largest distance of an observed cell from its prediction, in standard deviations.
+    #[serde(default, deserialize_with = "optional_numbers_or_nan")]
+    pub largest_z: Option<Vec<f64>>,
 }
 
 impl Scores {
@@ -113,6 +116,7 @@ impl Scores {
                 nlpd: None,
                 crps: None,
                 coverage: None,
+                largest_z: None,
             },
         };
         if let Some(spread) = spread {
@@ -150,6 +154,10 @@ impl Scores {
         self.per_task.nlpd = Some(nlpd.per_task);
         self.per_task.crps = Some(crps.per_task);
         self.per_task.coverage = Some(coverage.per_task);
+        let z = |i: usize, j: usize| (truth[(i, j)] - prediction[(i, j)]).abs() / std[(i, j)];
+        // NaN cells are not observed, and no maximum.
+        let largest = |j: usize| (0..truth.nrows()).map(|i| z(i, j)).fold(f64::NAN, f64::max);
+        self.per_task.largest_z = Some((0..truth.ncols()).map(largest).collect());
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ const QUANTITIES: [Quantity; 11] = [
 /// A number of each task of a fold: its key in JSON, and where it is found.
 type TaskQuantity = (&'static str, fn(&PerTask) -> Option<&[f64]>);
 
-const TASK_QUANTITIES: [TaskQuantity; 7] = [
+const TASK_QUANTITIES: [TaskQuantity; 8] = [
     ("r2", |tasks| Some(&tasks.r2)),
     ("rrmse", |tasks| Some(&tasks.rrmse)),
     ("rmse", |tasks| Some(&tasks.rmse)),
@@ -38,6 +38,7 @@ const TASK_QUANTITIES: [TaskQuantity; 7] = [
     ("nlpd", |tasks| tasks.nlpd.as_deref()),
     ("crps", |tasks| tasks.crps.as_deref()),
     ("coverage90", |tasks| tasks.coverage.as_deref()),
+    ("largest_z", |tasks| tasks.largest_z.as_deref()),
 ];
 
 /// Most methods side by side, so that tables stay narrow.
