@@ -111,9 +111,9 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         Steps of the fit.
     converged_ : bool
         Whether it converged.
-    noise_std_ : array of shape (n_targets,)
-        Standard deviation of the noise of each target, in its unit. The rough part of the default kernel can take up some
-        of the noise: the deviations of ``predict`` have both parts, this one alone may be too small.
+    nugget_std_ : array of shape (n_targets,)
+        Nugget of each target, as a standard deviation in its unit: what the model takes for independent from row to row.
+        No estimate of the noise, which lies between it and the error on held-out rows.
     notes_ : list of str
         What the fit noticed in the data: levels, gaps, columns left out.
     target_names_ : array of shape (n_targets,)
@@ -146,7 +146,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     n_active_: int
     n_iter_: int
     converged_: bool
-    noise_std_: Floats
+    nugget_std_: Floats
 
     def __init__(
         self,
@@ -265,7 +265,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         self.n_active_ = model.active
         self.n_iter_ = model.steps
         self.converged_ = model.converged
-        self.noise_std_ = np.asarray(model.noise_std)
+        self.nugget_std_ = np.asarray(model.nugget_std)
         self.notes_ = model.notes
 
     def sample_y(
@@ -311,7 +311,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         _warn(notes, 3)
         out = np.stack(draws, axis=-1) if draws else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
         if noise:
-            out += self.noise_std_[:, None] * generator.normal(size=out.shape)
+            out += self.nugget_std_[:, None] * generator.normal(size=out.shape)
         return out[:, 0] if self._flat else out
 
     @overload

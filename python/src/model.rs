@@ -453,8 +453,8 @@ impl Model {
 
     /// Standard deviation of the noise of each target.
     #[getter]
-    fn noise_std(&self) -> Vec<f64> {
-        self.model.noise_std()
+    fn nugget_std(&self) -> Vec<f64> {
+        self.model.nugget_std()
     }
 
     /// SHA-256 of the training data.

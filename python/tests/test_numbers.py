@@ -123,7 +123,7 @@ def test_draws_have_the_moments_of_the_prediction():
     assert draws.shape == (3, 2, 20_000)
     assert np.abs(draws.mean(-1) - mean).max() < 0.05 * std.max()
     np.testing.assert_allclose(draws.std(-1), std, rtol=0.05)
-    latent = np.sqrt(std**2 - model.noise_std_**2)
+    latent = np.sqrt(std**2 - model.nugget_std_**2)
     np.testing.assert_allclose(model.sample_y(new, 20_000, noise=False).std(-1), latent, rtol=0.05)
     assert np.array_equal(draws[..., :5], model.sample_y(new, n_samples=20_000)[..., :5])
     assert model.sample_y(new, n_samples=0).shape == (3, 2, 0)

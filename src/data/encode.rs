@@ -4,12 +4,12 @@
 //!
 //! - A numeric input stays a number. If it has missing cells in training, they take the median and a column `age?`
 //!   marks them with 1.
-//! - A text input becomes one column of zeros and ones per level, `colour=red`; if it has missing cells in training,
-//!   one more, `colour?`.
+//! - A text input becomes one column of zeros and ones per level, `colour=red`, and one more, `colour?`, for cells that are
+//!   missing.
 //! - An input that is the same in all training rows is left out, and so is a text that is different in every one: it
 //!   names rows and tells nothing about others.
-//! - At prediction, a level that training did not have is encoded as no level at all (zeros) and reported; so is a
-//!   missing text. A missing number takes the median and is reported.
+//! - At prediction, a level that training did not have is unknown: it shares the column `colour?` with missing ones and is
+//!   reported. A missing number takes the median and is reported.
 //! - With [`MissingInputs::Error`] a missing input is an error, in training and at prediction.
 
 mod columns;

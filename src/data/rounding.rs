@@ -67,17 +67,24 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 fn heaped(values: &[f64], step: f64, range: f64) -> f64 {
-    let coarser = COARSER.iter().filter(|ratio| *ratio * step <= 0.25 * range).map(|ratio| {
+    let share = |ratio: f64| {
         let (on_it, mut off): (Vec<f64>, Vec<f64>) = values.iter().partition(|v| on(ratio * step)(v));
-        let heaped = (on_it.len() as f64 / values.len() as f64 - 1.0 / ratio) / (1.0 - 1.0 / ratio);
         // Those who did not round that far must have used the finer step: sixths written as decimals are no heaps.
         let places = (range / step * (1.0 - 1.0 / ratio)).min(off.len() as f64);
         off.sort_unstable_by(f64::total_cmp);
         off.dedup();
         let finer = 2.0 * off.len() as f64 >= places;
-        if heaped < HEAPED || !finer { 0.0 } else { heaped * uniform(ratio * step) + (1.0 - heaped) * uniform(step) }
-    });
-    coarser.fold(uniform(step), f64::max)
+        let heaped = (on_it.len() as f64 / values.len() as f64 - 1.0 / ratio) / (1.0 - 1.0 / ratio);
+        if finer { heaped } else { 0.0 }
+    };
+    let shares: Vec<(f64, f64)> =
+        COARSER.iter().filter(|ratio| *ratio * step <= 0.25 * range).map(|&ratio| (ratio, share(ratio))).collect();
+    let most = shares.iter().fold(0.0, |most: f64, (_, share)| most.max(*share));
+    // Multiples of ten are multiples of two and five too, and half of them of twenty: the coarsest that has nearly all.
+    match shares.iter().rev().find(|(_, share)| *share >= HEAPED && *share > 0.85 * most) {
+        Some((ratio, share)) => share * uniform(ratio * step) + (1.0 - share) * uniform(step),
+        None => uniform(step),
+    }
 }
 
 fn local(values: &[f64], distinct: &[f64]) -> f64 {
@@ -131,7 +138,7 @@ mod tests {
     #[test]
     fn heaping_is_a_mixture_of_two_steps() {
         // Three of five people round to tens, the others to ones.
-        let exact: Vec<f64> = (0..5000).map(|i| 150.0 + 60.0 * (f64::from(i) * 0.7311).sin()).collect();
+        let exact: Vec<f64> = (0..5000).map(|i| 95.0 + 110.0 * (f64::from(i) * 0.618_033_988_7).fract()).collect();
         let step = |i: usize| if i % 5 < 3 { 10.0 } else { 1.0 };
         let recorded: Vec<f64> = exact.iter().enumerate().map(|(i, v)| (v / step(i)).round() * step(i)).collect();
         let error = exact.iter().zip(&recorded).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 5000.0;

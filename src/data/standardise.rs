@@ -189,6 +189,30 @@ mod tests {
         assert!((0..7).all(|row| z[(row, 0)] == 0.0));
     }
 
+    /// Whatever their frequencies: variance one together, one distance between any two levels, the unknown one included.
+    #[test]
+    fn the_levels_of_a_text_are_one_input() {
+        let level = |n: usize| [0, 0, 0, 0, 0, 1, 1, 2][n % 8];
+        let inputs = Mat::from_fn(40, 5, |n, d| match d {
+            0 => n as f64,
+            d => f64::from(u8::from(level(n) == d - 1)),
+        });
+        let text = 1..5;
+        let data = Dataset::new(inputs, Mat::from_fn(40, 1, |n, _| n as f64)).unwrap();
+        let data = data.with_one_hot(vec![text]).unwrap();
+        let s = Standardiser::of_inputs(&data);
+        let names: Vec<String> = (0..5).map(|d| d.to_string()).collect();
+        let z = s.apply(data.inputs(), &names).unwrap();
+        let variance = |d: usize| (0..40).map(|n| z[(n, d)].powi(2)).sum::<f64>() / 40.0;
+        assert!((variance(0) - 1.0).abs() < 1e-12 && ((1..5).map(variance).sum::<f64>() - 1.0).abs() < 1e-12);
+        let known = Mat::from_fn(4, 5, |k, d| f64::from(u8::from(d == k + 1)));
+        let known = s.apply(known.as_ref(), &names).unwrap();
+        let distance = |a: usize, b: usize| (1..5).map(|d| (known[(a, d)] - known[(b, d)]).abs()).sum::<f64>();
+        for (a, b) in [(0, 1), (0, 2), (1, 2), (0, 3), (2, 3)] {
+            assert!((distance(a, b) - distance(0, 1)).abs() < 1e-12);
+        }
+    }
+
     #[test]
     fn a_small_spread_on_a_large_offset_is_kept() {
         let table = column(&[1e9 + 0.001, 1e9 + 0.002, 1e9 + 0.003]);

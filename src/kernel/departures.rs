@@ -110,9 +110,13 @@ impl Fit {
 mod tests {
     use super::*;
     use crate::linalg::Mat;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
 
-    fn noise(n: usize, k: usize) -> f64 {
-        ((n * 7919 + k * 104_729) as f64 * 0.618_033_988_75).fract() * 2.0 - 1.0
+    fn draws(rows: usize, columns: usize, seed: u64) -> Mat<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(&mut rng))
     }
 
     fn learned(problem: &Problem) -> Learned {
@@ -124,31 +128,29 @@ mod tests {
         groups(problem, shared, (0, 60), Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap()
     }
 
-    fn inputs() -> Mat<f64> {
-        Mat::from_fn(90, 6, |n, d| 1.7 * noise(n, d))
-    }
-
-    /// Three tasks of the same two inputs, and one of others.
+    /// Each task has two inputs of its own.
     #[test]
-    fn a_task_of_other_inputs_gets_a_kernel_of_its_own() {
-        let x = inputs();
-        let y = Mat::from_fn(90, 4, |n, c| match c {
-            3 => (3.0 * x[(n, 4)]).sin() + x[(n, 5)].signum() + 0.05 * noise(n, 20),
-            c => (2.0 * x[(n, 0)]).sin() * (1.0 + c as f64) + x[(n, 1)] + 0.1 * noise(n, 10 + c),
-        });
-        let problem = Problem::new(x, y, None);
-        let found = grouped(&problem);
-        let tasks: Vec<_> = found.iter().map(|group| group.tasks.clone()).collect();
-        assert_eq!(tasks, [vec![0, 1, 2], vec![3]]);
-        let (rest, own) = (&found[0].kernel.relevance, &found[1].kernel.relevance);
-        assert!(own[4] / own[0] > 2.0 * rest[4] / rest[0], "{own:?} {rest:?}");
+    fn tasks_of_other_inputs_get_kernels_of_their_own() {
+        let (x, noise) = (draws(120, 8, 1), draws(120, 4, 2));
+        let y = Mat::from_fn(120, 4, |n, c| (1.5 * x[(n, 2 * c)]).sin() + x[(n, 2 * c + 1)] + 0.2 * noise[(n, c)]);
+        let found = grouped(&Problem::new(x, y, None));
+        let mut tasks: Vec<usize> = found.iter().flat_map(|group| group.tasks.clone()).collect();
+        tasks.sort_unstable();
+        assert_eq!(tasks, [0, 1, 2, 3]);
+        assert!(found.len() >= 3, "{} groups", found.len());
+        // The first are those that stayed.
+        for group in &found[1..] {
+            let (own, r) = (2 * group.tasks[0], &group.kernel.relevance);
+            let others = (0..8).filter(|d| *d != own && *d != own + 1).map(|d| r[d]).fold(0.0, f64::max);
+            assert!(r[own] > others, "{:?}: {r:?}", group.tasks);
+        }
     }
 
     #[test]
     fn tasks_of_the_same_inputs_stay_together() {
-        let x = inputs();
+        let (x, noise) = (draws(90, 6, 1), draws(90, 3, 2));
         let y =
-            Mat::from_fn(90, 3, |n, c| (2.0 * x[(n, 0)]).sin() * (1.0 + c as f64) + x[(n, 1)] + 0.2 * noise(n, 10 + c));
+            Mat::from_fn(90, 3, |n, c| (2.0 * x[(n, 0)]).sin() * (1.0 + c as f64) + x[(n, 1)] + 0.3 * noise[(n, c)]);
         let found = grouped(&Problem::new(x, y, None));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].tasks, [0, 1, 2]);
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn asked_to_stop_all_stay() {
-        let x = inputs();
+        let x = draws(90, 6, 1);
         let y = Mat::from_fn(90, 2, |n, c| (3.0 * x[(n, 3 * c)]).sin());
         let problem = Problem::new(x, y, None);
         let shared = learned(&problem);

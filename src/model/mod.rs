@@ -272,7 +272,7 @@ impl Model {
     }
 
     /// Joint draws of the function at the given rows: one N×C table per draw. Add noise of
-    /// [`noise_std`](Model::noise_std) for draws of observations.
+    /// [`nugget_std`](Model::nugget_std) for draws of observations.
     pub fn sample(&self, inputs: MatRef<'_, f64>, draws: usize, seed: u64) -> Result<Vec<Mat<f64>>> {
         expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
         check_inputs(inputs, &self.input_names)?;
@@ -460,9 +460,11 @@ impl Model {
         &self.target_scale.scale
     }
 
-    /// Standard deviation of the noise of each task, on its original scale. The rough families of a kernel machine can
-    /// take up part of what is noise: the deviation of a prediction has both parts, this one alone may be too small.
-    pub fn noise_std(&self) -> Vec<f64> {
+    /// Nugget of each task, as a standard deviation on its original scale: what the model takes for independent from row to
+    /// row. It is no estimate of the noise: rough families of a kernel machine take up what smooth ones miss, noise
+    /// included, so that it can be far too small where the function is hard to learn. The noise lies between it and the
+    /// error on held-out rows.
+    pub fn nugget_std(&self) -> Vec<f64> {
         let scales = self.target_scale.scale.iter().enumerate();
         scales.map(|(c, scale)| scale * self.function.noise_variance(c).sqrt()).collect()
     }

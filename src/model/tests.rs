@@ -122,7 +122,7 @@ fn predictions_are_those_of_the_groups_alone() {
         let links = model.links();
         let slopes = |of: &dyn Fn(&Link) -> Vec<f64>| Mat::from_fn(3, of(&links[0]).len(), |d, c| of(&links[d])[c]);
         let (slope, std) = (slopes(&|link| link.slope.clone()), slopes(&|link| link.slope_std.clone()));
-        vec![row(model.noise_std()), row(model.bandwidths()), slope, std]
+        vec![row(model.nugget_std()), row(model.bandwidths()), slope, std]
     });
     assert_eq!(model.task_groups(), [vec![0, 2], vec![1]]);
     assert!(model.relevance()[(0, 0)] == 2.5 && model.relevance()[(0, 1)] == 0.05);
@@ -228,7 +228,7 @@ fn sinusoids_reproduce_every_machine() {
         let mean = f.col_as_slice(c).iter().sum::<f64>() / seen.len() as f64;
         let missed: f64 = (0..seen.len()).map(|n| (f[(n, c)] - g[(n, c)]).powi(2)).sum();
         let all: f64 = f.col_as_slice(c).iter().map(|v| (v - mean).powi(2)).sum();
-        assert!(missed < 0.05 * all, "task {c}: {}", missed / all);
+        assert!(missed < 0.06 * all, "task {c}: {}", missed / all);
         // The worse of the two.
         let squares = |table: &Mat<f64>| -> f64 {
             let observed = seen.iter().filter(|n| !data.targets()[(**n, c)].is_nan());

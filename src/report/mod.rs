@@ -90,7 +90,7 @@ struct ModelFacts {
     stop: crate::Stop,
     steps: usize,
     bound: f64,
-    noise_std: Vec<f64>,
+    nugget_std: Vec<f64>,
     target_scale: Vec<f64>,
 }
 
@@ -232,7 +232,7 @@ impl ModelFacts {
             stop: model.stop(),
             steps: model.trace().len(),
             bound: model.bound(),
-            noise_std: model.noise_std(),
+            nugget_std: model.nugget_std(),
             target_scale: model.target_scale().to_vec(),
         }
     }
@@ -256,7 +256,9 @@ impl WhatIf {
         }
         let mut file: Value = serde_json::from_str(&model.to_json()?).unwrap_or_default();
         file["training"]["trace"] = Value::Null;
-        file["check"] = Value::Null;
+        if let Some(file) = file.as_object_mut() {
+            file.remove("check");
+        }
         let too_large = |file: &Value| file.to_string().len() > room;
         let mut absent = None;
         if kernel && model.training_rows() > INTERVAL_ROWS {

@@ -22,7 +22,7 @@ fn one_command_gives_a_model_beside_the_data() {
         "glucose",
         "R²",
         "90 % interval holds",
-        "noise std",
+        "nugget std",
         "Kept 27 of 27 features",
         "rffblr predict cohort.model.json",
         "rffblr inspect cohort.model.json",
@@ -223,7 +223,7 @@ fn arff_parquet_and_standard_input_are_read_too() {
     folder.done(&[&["fit", "t.arff", "--targets=last:1", "-q"][..], &QUICK].concat());
     let model = Model::load(&folder.path("t.model.json")).unwrap();
     // Declared order, without the level no row has.
-    assert_eq!(model.input_names(), ["x", "c=b", "c=a"]);
+    assert_eq!(model.input_names(), ["x", "c=b", "c=a", "c?"]);
 
     folder.put("cohort.csv", cohort());
     let mut command = folder.command(&[&["fit", "-", "--targets=cost", "--ignore=id", "-q"][..], &QUICK].concat());

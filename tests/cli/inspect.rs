@@ -13,7 +13,7 @@ fn a_model_is_told_in_words() {
         "A model of 2 targets from 7 inputs: the sum of 60 cosines, 7 straight lines and a constant.",
         "rffblr 0.1.0",
         "60 rows",
-        "noise std",
+        "nugget std",
         "colour=red",
         "1 for this level",
         "number, missing as 30.00",
@@ -135,7 +135,7 @@ fn the_json_holds_the_same_as_the_model() {
     assert_eq!(facts["kernels"].as_array().unwrap().len(), 0);
     assert_eq!(facts["active_features"], 67);
     assert_eq!(facts["targets"][1]["name"], "cost");
-    assert_eq!(facts["targets"][1]["noise_std"], model.noise_std()[1]);
+    assert_eq!(facts["targets"][1]["nugget_std"], model.nugget_std()[1]);
     assert_eq!(facts["targets"][1]["bandwidth"], model.bandwidths()[1]);
     assert_eq!(facts["inputs"][2]["name"], "dose");
     assert_eq!(facts["inputs"][2]["scale"][1], model.relevance()[(2, 1)]);

@@ -75,9 +75,9 @@ fn said(notes: &[Note], words: &[&str]) -> bool {
 #[test]
 fn each_kind_of_column_becomes_what_the_rules_say() {
     let (encoder, notes) = learned();
-    let names = ["age", "age?", "dose", "colour=red", "colour=blue", "colour?", "sex=f", "sex=m", "note?"];
+    let names = ["age", "age?", "dose", "colour=red", "colour=blue", "colour?", "sex=f", "sex=m", "sex?", "note?"];
     assert_eq!(encoder.encoded_names(), names);
-    assert_eq!(encoder.origins(), [0, 0, 1, 2, 2, 2, 3, 3, 4]);
+    assert_eq!(encoder.origins(), [0, 0, 1, 2, 2, 2, 3, 3, 3, 4]);
     // The median of 10, 20, 30, 40.
     assert_eq!(encoder.raw_inputs()[0].encoding, Encoding::Numeric { median: 25.0, indicator: true });
     assert_eq!(encoder.raw_inputs()[4].encoding, Encoding::Presence);
@@ -88,12 +88,14 @@ fn each_kind_of_column_becomes_what_the_rules_say() {
     assert_cells(
         &data.inputs().to_owned(),
         &[
-            &[40.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
-            &[25.0, 1.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0],
-            &[10.0, 0.0, 3.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0],
-            &[20.0, 0.0, 5.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0],
+            &[40.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+            &[25.0, 1.0, 2.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+            &[10.0, 0.0, 3.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0],
+            &[20.0, 0.0, 5.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
         ],
     );
+    // The two texts.
+    assert_eq!(data.one_hot(), [3..6, 6..9]);
     assert_cells(&data.targets().to_owned(), &[&[0.1, 1.0], &[0.2, 2.0], &[NAN, NAN], &[0.5, NAN]]);
     assert_eq!(data.weights(), Some(&[1.0, 2.0, 1.0, 3.0][..]));
 }
@@ -102,18 +104,19 @@ fn each_kind_of_column_becomes_what_the_rules_say() {
 fn only_the_training_rows_count() {
     let table = table();
     let (encoder, _) = Encoder::learn(&table, &[0, 3, 4], &roles(&table), MissingInputs::Impute).unwrap();
-    // No gap in these rows: no indicators, and `note` is constant. The median of 40, 30, 20 is 30.
-    assert_eq!(encoder.encoded_names(), ["age", "dose", "colour=red", "colour=blue", "sex=f", "sex=m"]);
+    // No gap in these rows: numbers have no indicators, and `note` is constant. The median of 40, 30, 20 is 30.
+    let names = ["age", "dose", "colour=red", "colour=blue", "colour?", "sex=f", "sex=m", "sex?"];
+    assert_eq!(encoder.encoded_names(), names);
     let (inputs, notes) = encoder.inputs(&table).unwrap();
     assert_eq!(inputs[(1, 0)], 30.0);
-    assert_eq!((inputs[(2, 2)], inputs[(2, 3)]), (0.0, 0.0));
+    assert_eq!((inputs[(2, 2)], inputs[(2, 3)], inputs[(2, 4)]), (0.0, 0.0, 1.0));
     assert!(said(&notes, &["'age'", "training had none", "data row 2", "30"]), "{notes:?}");
-    assert!(said(&notes, &["'colour'", "training had none", "data row 3", "no level"]), "{notes:?}");
+    assert!(said(&notes, &["'colour'", "training had none", "data row 3", "unknown level"]), "{notes:?}");
     assert_eq!(notes.len(), 1, "{notes:?}");
 }
 
 #[test]
-fn new_levels_and_new_columns_are_reported_and_count_for_nothing() {
+fn new_levels_are_unknown_and_new_columns_count_for_nothing_and_both_are_reported() {
     let (encoder, _) = learned();
     let new = Table::new(vec![
         number("more", &[1.0, 1.0, 1.0]),
@@ -128,9 +131,9 @@ fn new_levels_and_new_columns_are_reported_and_count_for_nothing() {
     assert_cells(
         &inputs,
         &[
-            &[1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
-            &[25.0, 1.0, 2.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0],
-            &[3.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0],
+            &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0],
+            &[25.0, 1.0, 2.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0],
+            &[3.0, 0.0, 3.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0],
         ],
     );
     assert!(said(&notes, &["'colour'", "'mauve'", "2 rows", "first data row 1"]), "{notes:?}");

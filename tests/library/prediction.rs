@@ -169,7 +169,7 @@ fn leave_one_out_survives_interpolation() {
     let y = Mat::from_fn(12, 1, |n, _| x[(n, 0)] + 0.5 * x[(n, 1)] * x[(n, 1)]);
     let data = Dataset::new(x, y).unwrap();
     let model = fit(&data, &Settings { max_iterations: 400, tolerance: 1e-12, ..settings(40, Noise::Shared) }).unwrap();
-    assert!(model.noise_std()[0] < 3e-3, "{:?}", model.noise_std());
+    assert!(model.nugget_std()[0] < 3e-3, "{:?}", model.nugget_std());
     let book = Textbook::of(&model, &data.inputs().to_owned());
     let loo = model.leave_one_out(&data).unwrap();
     for n in 0..12 {
@@ -327,7 +327,7 @@ fn the_weights_of_sinusoids_leave_open_a_share_of_each_targets_own_noise() {
     let data = unequal(None);
     let model = fit(&data, &Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT }).unwrap();
     let predicted = model.predict(data.inputs()).unwrap();
-    let noise = model.noise_std();
+    let noise = model.nugget_std();
     assert!(noise[1] > 3.0 * noise[0], "{noise:?}");
     for n in 0..60 {
         let share = |c: usize| predicted.latent_std[(n, c)] / noise[c];
@@ -384,7 +384,7 @@ fn weights_count_among_sinusoids() {
     for c in 0..2 {
         let difference = (0..60).map(|n| (f[(n, c)] - g[(n, c)]).powi(2)).sum::<f64>() / 60.0;
         assert!(difference.sqrt() < 0.15 * a.target_scale()[c], "{difference}");
-        assert!(a.noise_std()[c] > b.noise_std()[c]);
+        assert!(a.nugget_std()[c] > b.nugget_std()[c]);
     }
 }
 

@@ -133,6 +133,6 @@ fn a_target_of_rows_of_low_weight_keeps_its_noise() {
     });
     let weights: Vec<f64> = (0..300).map(weight).collect();
     let data = relative(&Dataset::new(x, y).unwrap(), &weights, 1.0);
-    let noise = fit(&data, &Settings::COSINES).unwrap().noise_std();
+    let noise = fit(&data, &Settings::COSINES).unwrap().nugget_std();
     noise.iter().for_each(|noise| assert!((0.25..0.36).contains(noise), "{noise}"));
 }

@@ -62,7 +62,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 Form::Cosines => format!("{} of {}", model.active_features(), model.drawn_features() + inputs),
                 _ => model.active_features().to_string(),
             },
-            bandwidths(&model),
             format!("{:.1}", model.bound()),
             format!("{}{}", model.trace().len(), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
             format!("{seconds:.2}"),
@@ -71,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         kept = kept.or(Some((model, seconds)));
     }
     per_task.push(score_row("the truth itself", &metrics::task_r2(cohort.test.targets(), cohort.truth.as_ref())?));
-    let header = ["held-out rows", "task R²", "in 90 %", "terms", "bandwidth", "bound", "steps", "seconds"];
+    let header = ["held-out rows", "task R²", "in 90 %", "terms", "bound", "steps", "seconds"];
     output::print(&format!("{}\n\n", output::table(header, summary)))?;
     let header = ["R² by target"].into_iter().chain(cohort.test.target_names().iter().map(String::as_str));
     output::print(&format!("{}\n\n", output::table(header, per_task)))?;
@@ -83,13 +82,6 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Some((model, seconds)) => save(&cohort, model, seconds, arguments),
         None => Ok(()),
     }
-}
-
-/// One for each kernel.
-fn bandwidths(model: &Model) -> String {
-    let each = model.bandwidths();
-    let groups = model.task_groups();
-    groups.iter().map(|tasks| format!("{:.4}", each[tasks[0]])).collect::<Vec<_>>().join(", ")
 }
 
 /// The folder, there and free to use.

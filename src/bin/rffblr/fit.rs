@@ -121,7 +121,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
     let truth = data.judged_targets();
     let scores = Scores::new(truth.as_ref(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
-    let (each, noise) = (&scores.per_task, model.noise_std());
+    let (each, noise) = (&scores.per_task, model.nugget_std());
     let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
     let row = |(c, name): (usize, &String)| {
         vec![
@@ -134,7 +134,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
         ]
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();
-    let header = ["target", "values", "R²", "RMSE", "90 % interval holds", "noise std"];
+    let header = ["target", "values", "R²", "RMSE", "90 % interval holds", "nugget std"];
     Ok(format!(
         "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{} rows, {} \
          inputs, {} targets. {}. {} after {} steps, {seconds:.2} s.\n",

@@ -67,12 +67,12 @@ fn stop_reason(model: &Model) -> &'static str {
 
 /// Everything, for programs. Names of fields do not change; new ones may come.
 fn facts(model: &Model) -> Value {
-    let noise = model.noise_std();
+    let noise = model.nugget_std();
     let (scale, length, bandwidth) = (model.relevance(), model.kernel_lengths(), model.bandwidths());
     let constants = model.constants();
     let target = |(c, name): (usize, &String)| {
         let constant = constants.as_ref().map(|constants| constants[c]);
-        json!({ "name": name, "noise_std": noise[c], "bandwidth": bandwidth[c], "constant": constant })
+        json!({ "name": name, "nugget_std": noise[c], "bandwidth": bandwidth[c], "constant": constant })
     };
     let by_target = |table: &Mat<f64>, d: usize| -> Vec<f64> { table.row(d).iter().copied().collect() };
     let input = |(d, name): (usize, &String)| json!({ "name": name, "scale": by_target(&scale, d), "kernel_length": by_target(&length, d) });
@@ -140,9 +140,12 @@ fn words(model: &Model) -> String {
         Some(check) => format!("\n{}", checking::table(check, targets)),
         None => "Not checked on rows it has not seen; rffblr fit --check 5 does that.\n".into(),
     };
-    let noise = model.noise_std();
+    let noise = model.nugget_std();
     let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();
-    text += &section("Noise", output::table(["target", "noise std"], rows));
+    text += &section(
+        "Nugget: independent from row to row, a lower bound of the noise",
+        output::table(["target", "nugget std"], rows),
+    );
     let (groups, kernels) = (model.task_groups(), model.kernels());
     if groups.len() > 1 {
         text += &format!("\nThe targets need different inputs: {} kernels, each for some of them.\n", groups.len());

@@ -36,7 +36,7 @@ fn columns_of_one_input_are_one_player() {
     let names: Vec<&str> = explainer.inputs().iter().map(|input| input.name.as_str()).collect();
     assert_eq!(names, ["colour", "age", "size"]);
     let columns: Vec<Vec<usize>> = explainer.inputs().iter().map(|input| input.columns.clone()).collect();
-    assert_eq!(columns, [vec![0, 1, 2], vec![3, 4], vec![5]]);
+    assert_eq!(columns, [vec![0, 1, 2, 3], vec![4, 5], vec![6]]);
     assert!(matches!(&explainer.inputs()[0].kind, Kind::Text { levels, gaps: false } if levels.len() == 3));
     let shapley = explainer.shapley(data.inputs().subrows(2, 1), 5).unwrap();
     let from: Vec<Vec<f64>> = shapley.background.iter().map(|&n| row(data.inputs(), n)).collect();

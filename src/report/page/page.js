@@ -68,8 +68,8 @@ function fillTargets(task) {
   };
   if (facts.check) fill("checked-table", facts.check.how, facts.check, [], () => []);
   if (facts.quality)
-    fill("left-out-table", "each row left out in turn, at fixed scales", facts.quality, ["noise std"], (c) => [
-      short(facts.model.noise_std[c]),
+    fill("left-out-table", "each row left out in turn, at fixed scales", facts.quality, ["nugget std"], (c) => [
+      short(facts.model.nugget_std[c]),
     ]);
 }
 
