@@ -50,7 +50,7 @@ def test_both_libraries_give_the_same_model():
     two = RFFBLRRegressor().fit(polars, pl.DataFrame(Y, schema=["t", "u"]))
     assert one.model_.to_json() == two.model_.to_json()
     assert list(one.feature_names_in_) == list(two.feature_names_in_) == list(pandas.columns)
-    seen = ["x", "gaps", "gaps?", "text=", "whole", "flag", "level=a", "level=b"]
+    seen = ["x", "gaps", "gaps?", "text=", "whole", "flag", "level=a", "level=b", "level?"]
     assert [name for name in one.model_.input_names if not name.startswith("text")] == [n for n in seen if n != "text="]
     assert np.array_equal(one.predict(pandas), two.predict(polars))
     assert any("13 missing" in note or "missing" in note for note in one.notes_)
