@@ -7,7 +7,7 @@ use rffblr::catalogue;
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
 use rffblr::table::{ReadOptions, Values, read};
-use rffblr::{FeatureCount, Settings, fit};
+use rffblr::{CosineSettings, FeatureCount, Settings, fit};
 use std::time::Instant;
 
 /// Name, and the shortest and longest of the reference's times.
@@ -42,7 +42,10 @@ fn main() {
                 continue;
             }
         };
-        let settings = Settings { features: FeatureCount::PerRow(1.5), links: true, ..Settings::PAPER };
+        let settings = Settings {
+            form: CosineSettings { features: FeatureCount::PerRow(1.5), links: true, ..CosineSettings::PAPER }.into(),
+            ..Settings::PAPER
+        };
         let mut best = f64::INFINITY;
         let mut model = None;
         for _ in 0..3 {

@@ -9,7 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rffblr::data::Dataset;
 use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Scales, Spectrum};
 use rffblr::linalg::Mat;
-use rffblr::{Bandwidth, FeatureCount, Pruning, Settings, fit_observed};
+use rffblr::{Bandwidth, CosineSettings, FeatureCount, Pruning, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -39,11 +39,10 @@ fn features(rows: usize, count: usize, repeats: usize) -> f64 {
         links: false,
     };
     let basis = Basis::draw(&recipe, INPUTS, &mut ChaCha8Rng::seed_from_u64(3));
-    let scales = Scales::uniform(0.05, INPUTS);
-    let mut out = Mat::zeros(rows, count);
-    let mut one = || {
+    let basis = basis.scaled(&Scales::uniform(0.05, INPUTS));
+    let one = || {
         let start = Instant::now();
-        basis.features_into(std::hint::black_box(&mut out), x.as_ref(), &scales);
+        std::hint::black_box(basis.features(x.as_ref()));
         start.elapsed().as_secs_f64()
     };
     (0..repeats).map(|_| one()).fold(f64::INFINITY, f64::min)
@@ -53,11 +52,15 @@ fn features(rows: usize, count: usize, repeats: usize) -> f64 {
 /// bandwidth step and the new features.
 fn sweep(rows: usize, tasks: usize, count: usize, learned: bool, repeats: usize) -> f64 {
     let settings = Settings {
-        features: FeatureCount::Exactly(count),
-        bandwidth: if learned { Bandwidth::Learned { start: Some(0.05) } } else { Bandwidth::Fixed(0.05) },
-        pruning: Pruning::Never,
+        form: CosineSettings {
+            features: FeatureCount::Exactly(count),
+            bandwidth: if learned { Bandwidth::Learned { start: Some(0.05) } } else { Bandwidth::Fixed(0.05) },
+            pruning: Pruning::Never,
+            tolerance: 1e-300,
+            ..CosineSettings::PAPER
+        }
+        .into(),
         max_iterations: repeats + 1,
-        tolerance: 1e-300,
         ..Settings::PAPER
     };
     let times = Mutex::new(Vec::new());
@@ -73,7 +76,10 @@ fn sweep(rows: usize, tasks: usize, count: usize, learned: bool, repeats: usize)
 /// Seconds and sweeps of a whole fit with the paper's settings and links.
 fn whole(rows: usize, tasks: usize, count: usize) -> (f64, usize) {
     let data = dataset(rows, tasks);
-    let settings = Settings { features: FeatureCount::Exactly(count), links: true, ..Settings::PAPER };
+    let settings = Settings {
+        form: CosineSettings { features: FeatureCount::Exactly(count), links: true, ..CosineSettings::PAPER }.into(),
+        ..Settings::PAPER
+    };
     let start = Instant::now();
     let model = rffblr::fit(&data, &settings).expect("well-behaved data");
     (start.elapsed().as_secs_f64(), model.trace().len())

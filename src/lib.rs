@@ -61,6 +61,7 @@ mod model;
 pub mod normal;
 pub mod report;
 pub mod select;
+mod settings;
 mod sparse;
 pub mod table;
 mod vb;
@@ -69,7 +70,8 @@ pub use error::{Error, Result};
 pub use model::{
     FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit, fit_observed,
 };
-pub use vb::{
-    Bandwidth, Bound, FeatureCount, Form, Gamma, GammaPrior, Iteration, Noise, Observer, PRESETS, Precision, Pruning,
-    Relevance, Settings, Stop, TargetScale,
+pub use settings::{
+    Bandwidth, CosineSettings, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision, Pruning,
+    SETTINGS, Setting, Settings, TargetScale,
 };
+pub use vb::{Gamma, Iteration, Observer, Stop};

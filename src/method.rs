@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 use crate::model::{Model, fit};
 use crate::select::Plan;
+use crate::settings::{CosineSettings, Form, Settings};
 use crate::table::nearest;
-use crate::vb::{Form, Settings};
 
 /// A way to learn from data.
 pub trait Method: Sync {
@@ -93,7 +93,7 @@ static REGISTRY: &[&dyn Method] = &[
     &RffBlr {
         name: "rffblr-sparse",
         describe: "the same as sinusoids, at most one for every four rows",
-        settings: Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT },
+        settings: Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT },
     },
     &RffBlr {
         name: "rffblr-cosines",
@@ -108,7 +108,10 @@ static REGISTRY: &[&dyn Method] = &[
     &RffBlr {
         name: "rffblr-paper-links",
         describe: "the same with the inputs themselves among the features, as its published numbers need",
-        settings: Settings { links: true, ..Settings::PAPER },
+        settings: Settings {
+            form: Form::Cosines(CosineSettings { links: true, ..CosineSettings::PAPER }),
+            ..Settings::PAPER
+        },
     },
     &Mmr,
     &GorElm::PAPER,

@@ -4,7 +4,7 @@
 
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
-use rffblr::{FeatureCount, Noise, Settings, fit};
+use rffblr::{CosineSettings, FeatureCount, Noise, Settings, fit};
 
 #[path = "../src/bin/rffblr/memory.rs"]
 mod memory;
@@ -23,9 +23,13 @@ fn a_fit_stays_within_its_memory() {
         let y = Mat::from_fn(rows, tasks, |n, c| (x[(n, c % 10)] * 2.0).sin() + ((n * 7 + c) as f64 * 1.7).sin());
         let data = Dataset::new(x, y).unwrap();
         let settings = Settings {
-            features: FeatureCount::Exactly(features),
-            noise,
-            links: false,
+            form: CosineSettings {
+                features: FeatureCount::Exactly(features),
+                noise,
+                links: false,
+                ..CosineSettings::DEFAULT
+            }
+            .into(),
             max_iterations: 2,
             ..Settings::COSINES
         };

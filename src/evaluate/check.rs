@@ -178,7 +178,14 @@ mod tests {
     fn a_refit_that_fails_is_named() {
         let folds = Folds::from_lists(20, vec![(0..10).collect(), (10..20).collect()], "test").unwrap();
         let huge = Dataset::new(Mat::from_fn(20, 1, |n, _| n as f64), Mat::from_fn(20, 1, |n, _| 1e200 * n as f64));
-        let (huge, raw) = (huge.unwrap(), Settings { targets: crate::TargetScale::Raw, ..Settings::COSINES });
+        let (huge, raw) = (
+            huge.unwrap(),
+            Settings {
+                form: crate::CosineSettings { target_scale: crate::TargetScale::Raw, ..crate::CosineSettings::DEFAULT }
+                    .into(),
+                ..Settings::COSINES
+            },
+        );
         let split = |fold: usize| Split::new(&huge, &folds, fold);
         let found = check(&raw, &folds, SplitBy::Custom, split, &|_| ControlFlow::Continue(()));
         let error = found.unwrap_err().to_string();

@@ -34,7 +34,7 @@ impl<'a> Around<'a> {
                         slopes[(link, c)] = basis.link_factor() * mean[(basis.cosines() + i, c)];
                     }
                 }
-                let angles = multiply(rows.as_ref(), frequencies(waves).as_ref(), threads);
+                let angles = multiply(rows.as_ref(), waves.basis.directions.as_ref(), threads);
                 Around::Waves { waves, angles, slopes }
             }
             Part::Kernel(machine) => Around::Kernel {
@@ -68,18 +68,12 @@ impl<'a> Around<'a> {
     }
 }
 
-/// D×M frequencies for standardised inputs.
-fn frequencies(waves: &Waves) -> Mat<f64> {
-    let directions = &waves.basis.directions;
-    Mat::from_fn(directions.nrows(), directions.ncols(), |d, m| waves.scales.factor(d) * directions[(d, m)])
-}
-
 /// cos(p + own + rest) = cos(p + own) cos(rest) − sin(p + own) sin(rest): two products of tables.
 fn of_waves(waves: &Waves, angles: &Mat<f64>, columns: &[usize], background: &Background) -> Vec<Mat<f64>> {
     let (basis, rows) = (&waves.basis, &background.standardised);
     let (count, cosines) = (rows.nrows(), basis.cosines());
     let own = Mat::from_fn(count, cosines, |n, m| {
-        columns.iter().map(|&d| waves.scales.factor(d) * basis.directions[(d, m)] * rows[(n, d)]).sum::<f64>()
+        columns.iter().map(|&d| basis.directions[(d, m)] * rows[(n, d)]).sum::<f64>()
     });
     let both = |angle: &dyn Fn(usize, usize) -> f64, sign: f64| {
         Mat::from_fn(count, 2 * cosines, |n, k| {

@@ -171,7 +171,7 @@ fn spaced(mut values: Vec<f64>, most: usize) -> Vec<f64> {
 /// only the second factors know the row.
 fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: usize) -> Mat<f64> {
     let basis = &waves.basis;
-    let frequency = |d: usize, m: usize| waves.scales.factor(d) * basis.directions[(d, m)];
+    let frequency = |d: usize, m: usize| basis.directions[(d, m)];
     let rest: Vec<usize> = (0..basis.inputs()).filter(|d| !set.columns.contains(d)).collect();
     let average = |d: usize| dot(&background.share, background.standardised.col_as_slice(d));
     let mut out = Mat::zeros(terms, set.values.nrows());

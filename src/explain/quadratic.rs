@@ -11,7 +11,7 @@ pub(super) fn deviations(part: Part<'_>, columns: &[usize], background: &Backgro
     let one = Threads::ONE;
     let (mean, covariances) = match part {
         Part::Waves(waves) => {
-            let terms = waves.basis.features_and_one(hybrids.as_ref(), &waves.scales);
+            let terms = waves.features(hybrids.as_ref());
             let terms = centred(terms.transpose().to_owned(), &background.share).transpose().to_owned();
             let mean = multiply(terms.as_ref(), waves.posterior.mean.as_ref(), one);
             (mean, waves.posterior.covariances(&terms, one))

@@ -111,7 +111,7 @@ impl Explainer<'_> {
     pub fn affordable_background_with_std(&self, rows: usize) -> usize {
         let plain = self.affordable_background(rows);
         match &self.model.function {
-            Function::Waves(_) => plain,
+            Function::Sinusoids(_) | Function::Cosines(_) => plain,
             Function::Kernel(_) => {
                 plain.min(self.affordable((NANOSECONDS / (rows.max(1) as f64 * self.cost_of_std())).sqrt()))
             }
@@ -122,7 +122,7 @@ impl Explainer<'_> {
     /// cost no more than the values, and have no such limit.
     pub fn affordable_rows_with_std(&self) -> usize {
         match &self.model.function {
-            Function::Waves(_) => usize::MAX,
+            Function::Sinusoids(_) | Function::Cosines(_) => usize::MAX,
             Function::Kernel(_) => (NANOSECONDS / self.cost_of_std()).max(1.0) as usize,
         }
     }
@@ -334,7 +334,7 @@ impl Table<'_> {
 
 /// Frequency of a cosine along a standardised input.
 fn frequency(function: &Waves, d: usize, m: usize) -> f64 {
-    function.scales.factor(d) * function.basis.directions[(d, m)]
+    function.basis.directions[(d, m)]
 }
 
 /// What the Shapley value of a term may be wrong by: with these weights all of them together by 1e-10 at worst.

@@ -74,9 +74,7 @@ impl Scales {
 /// The drawn features: first the cosines, then the direct links.
 #[derive(Clone, Debug)]
 pub struct Basis {
-    /// The kernel the cosines approximate.
-    pub spectrum: Spectrum,
-    /// D×M directions Ω₀, unscaled.
+    /// D×M directions: Ω₀, unscaled, as drawn; or frequencies Ω, once [`scaled`](Basis::scaled).
     pub directions: Mat<f64>,
     /// M offsets p.
     pub offsets: Vec<f64>,
@@ -114,7 +112,6 @@ impl Basis {
             }
         };
         Basis {
-            spectrum: recipe.spectrum,
             directions,
             offsets,
             amplitude: (2.0 / count.max(1) as f64).sqrt(),
@@ -154,11 +151,21 @@ impl Basis {
 
     /// P = X diag(√(2r)) Ω₀ into the first M columns of `out`: the angles at unit bandwidth without their offsets.
     pub(crate) fn project(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, relevance: &[f64], threads: Threads) {
-        let factors: Vec<f64> = relevance.iter().map(|r| (2.0 * r).sqrt()).collect();
-        let mut scaled = self.directions.clone();
-        scale_rows(&mut scaled, &factors);
+        let at_unit_bandwidth = Scales { bandwidth: 1.0, relevance: relevance.to_vec() };
+        self.scaled(&at_unit_bandwidth).angles(out, inputs, threads);
+    }
+
+    /// X Ω into the first M columns of `out`.
+    fn angles(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, threads: Threads) {
         let angles = out.as_mut().subcols_mut(0, self.cosines());
-        product(angles, Into::Replace, inputs, scaled.as_ref(), 1.0, threads);
+        product(angles, Into::Replace, inputs, self.directions.as_ref(), 1.0, threads);
+    }
+
+    /// The same cosines with frequencies in place of directions: Ω = diag(√(2γr)) Ω₀.
+    pub fn scaled(&self, scales: &Scales) -> Basis {
+        let mut basis = self.clone();
+        scale_rows(&mut basis.directions, &(0..self.inputs()).map(|d| scales.factor(d)).collect::<Vec<_>>());
+        basis
     }
 
     /// Φ (equation 1) in place of projections: √(2/M) cos(√γ P + p), then the links, then ones in what columns are left.
@@ -178,24 +185,22 @@ impl Basis {
         });
     }
 
-    /// Φ (N×columns) for standardised inputs.
-    pub fn features(&self, inputs: MatRef<'_, f64>, scales: &Scales) -> Mat<f64> {
-        let mut out = Mat::zeros(inputs.nrows(), self.columns());
-        self.features_into(&mut out, inputs, scales);
-        out
-    }
-
-    /// The same into a matrix that is there already, at least as wide as there are columns; what is wider becomes one.
-    pub fn features_into(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, scales: &Scales) {
-        let threads = Threads::current();
-        self.project(out, inputs, &scales.relevance, threads);
-        self.lift(out, inputs, scales.bandwidth, threads);
+    /// Φ (N×columns) of a scaled basis for standardised inputs.
+    pub fn features(&self, inputs: MatRef<'_, f64>) -> Mat<f64> {
+        self.features_in(inputs, self.columns())
     }
 
     /// [Φ, 1]: one more column, for the bias.
-    pub(crate) fn features_and_one(&self, inputs: MatRef<'_, f64>, scales: &Scales) -> Mat<f64> {
-        let mut out = Mat::zeros(inputs.nrows(), self.columns() + 1);
-        self.features_into(&mut out, inputs, scales);
+    pub(crate) fn features_and_one(&self, inputs: MatRef<'_, f64>) -> Mat<f64> {
+        self.features_in(inputs, self.columns() + 1)
+    }
+
+    /// Φ in a table that may be wider; what is wider becomes one.
+    fn features_in(&self, inputs: MatRef<'_, f64>, columns: usize) -> Mat<f64> {
+        let mut out = Mat::zeros(inputs.nrows(), columns);
+        let threads = Threads::current();
+        self.angles(&mut out, inputs, threads);
+        self.lift(&mut out, inputs, 1.0, threads);
         out
     }
 }

@@ -336,7 +336,7 @@ mod tests {
                 links: false,
             };
             let basis = Basis::draw(&recipe, 2, &mut rand_chacha::ChaCha8Rng::seed_from_u64(3));
-            let features = basis.features(x.as_ref(), &Scales { bandwidth, relevance });
+            let features = basis.scaled(&Scales { bandwidth, relevance }).features(x.as_ref());
             let drawn = multiply(features.as_ref(), features.as_ref().transpose(), Threads::ONE);
             for j in 0..6 {
                 for i in j..6 {

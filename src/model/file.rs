@@ -2,31 +2,35 @@
 //! their predictions, so that anyone can prove the file still computes what it did. Loading executes nothing.
 
 mod check;
+mod checksum;
 
+use super::cosines::Cosines;
 use super::posterior::Shape;
+use super::sinusoids::Sinusoids;
 use super::waves::Waves;
 use super::{Function, Model, Prediction};
 use crate::data::{Encoder, Standardiser};
 use crate::error::{Error, Result};
-use crate::fourier::{Scales, Spectrum};
+use crate::fourier::Scales;
 use crate::kernel::{Kernel, Machines, Member, Shared};
 use crate::linalg::Mat;
 use crate::metrics::Check;
-use crate::vb::{Gamma, Iteration, Settings, Stop};
+use crate::settings::Settings;
+use crate::vb::{Gamma, Iteration, Stop};
 use check::all_finite;
+use checksum::checksum;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::io::Write;
 use std::path::Path;
 
 /// What the `format` field says.
 pub const FORMAT: &str = "rffblr-model";
 /// The version this program writes and reads.
-pub const FORMAT_VERSION: u64 = 4;
+pub const FORMAT_VERSION: u64 = 1;
 
 /// What the `writer` field says.
 pub(super) const WRITER: &str = concat!("rffblr ", env!("CARGO_PKG_VERSION"));
@@ -92,41 +96,48 @@ struct Columns {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Features {
-    spectrum: Spectrum,
-    drawn: usize,
-    amplitude: f64,
-    directions: Table,
-    offsets: Vec<f64>,
-    links: Vec<usize>,
-}
-
-#[derive(Serialize, Deserialize)]
 struct StoredShape {
     tasks: Vec<usize>,
     values: Vec<f64>,
     vectors: Table,
 }
 
+/// A weighted sum of cosines and direct links.
 #[derive(Serialize, Deserialize)]
-struct StoredPosterior {
-    /// Weights of the features, then the bias.
+struct StoredWaves {
+    /// D×K, for standardised inputs.
+    frequencies: Table,
+    phases: Vec<f64>,
+    amplitude: f64,
+    links: Vec<usize>,
+    /// Weights of the cosines, of the links, and the bias.
     mean: Table,
     precision: Vec<f64>,
     shapes: Vec<StoredShape>,
-    /// Whether precisions and covariances are in units of each task's noise.
-    noise_is_unit: bool,
 }
 
-/// What a model of cosines needs.
 #[derive(Serialize, Deserialize)]
-struct StoredWaves {
-    features: Features,
-    scales: Scales,
+struct StoredSinusoids {
+    waves: StoredWaves,
     noise: Vec<Gamma>,
-    posterior: StoredPosterior,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     origin: Vec<Shared>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredCosines {
+    waves: StoredWaves,
+    noise: Vec<Gamma>,
+    scales: Scales,
+    drawn: usize,
+}
+
+/// What the function is made of.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StoredFunction {
+    Kernel(StoredMachine),
+    Sinusoids(StoredSinusoids),
+    Cosines(StoredCosines),
 }
 
 /// What a kernel machine needs: the training inputs, standardised, and what each group of tasks makes of them.
@@ -178,10 +189,7 @@ struct Stored {
     settings: Settings,
     inputs: Columns,
     targets: Columns,
-    #[serde(flatten)]
-    waves: Option<StoredWaves>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    machine: Option<StoredMachine>,
+    function: StoredFunction,
     training: Training,
     probes: Probes,
     /// Absent if the model was fitted to numbers rather than to a table.
@@ -285,13 +293,18 @@ impl Model {
             settings: self.settings.clone(),
             inputs: columns(&self.input_names, &self.input_scale),
             targets: columns(&self.target_names, &self.target_scale),
-            waves: match &self.function {
-                Function::Waves(waves) => Some(waves.as_ref().into()),
-                Function::Kernel(_) => None,
-            },
-            machine: match &self.function {
-                Function::Waves(_) => None,
-                Function::Kernel(machines) => Some(machines.into()),
+            function: match &self.function {
+                Function::Kernel(machines) => StoredFunction::Kernel(machines.into()),
+                Function::Sinusoids(sinusoids) => {
+                    let Sinusoids { waves, noise, origin } = sinusoids.as_ref();
+                    let (noise, origin) = (noise.clone(), origin.clone());
+                    StoredFunction::Sinusoids(StoredSinusoids { waves: waves.into(), noise, origin })
+                }
+                Function::Cosines(cosines) => {
+                    let Cosines { waves, scales, noise, drawn } = cosines.as_ref();
+                    let (noise, scales, drawn) = (noise.clone(), scales.clone(), *drawn);
+                    StoredFunction::Cosines(StoredCosines { waves: waves.into(), noise, scales, drawn })
+                }
             },
             training: Training {
                 rows: self.rows,
@@ -313,23 +326,13 @@ impl From<&Waves> for StoredWaves {
         let shape =
             |s: &Shape| StoredShape { tasks: s.tasks.clone(), values: s.values.clone(), vectors: (&s.vectors).into() };
         StoredWaves {
-            features: Features {
-                spectrum: waves.basis.spectrum,
-                drawn: waves.drawn,
-                amplitude: waves.basis.amplitude,
-                directions: (&waves.basis.directions).into(),
-                offsets: waves.basis.offsets.clone(),
-                links: waves.basis.links.clone(),
-            },
-            scales: waves.scales.clone(),
-            noise: waves.noise.clone(),
-            posterior: StoredPosterior {
-                mean: (&waves.posterior.mean).into(),
-                precision: waves.posterior.precision.clone(),
-                shapes: waves.posterior.shapes.iter().map(shape).collect(),
-                noise_is_unit: waves.posterior.unit.is_some(),
-            },
-            origin: waves.origin.clone(),
+            frequencies: (&waves.basis.directions).into(),
+            phases: waves.basis.offsets.clone(),
+            amplitude: waves.basis.amplitude,
+            links: waves.basis.links.clone(),
+            mean: (&waves.posterior.mean).into(),
+            precision: waves.posterior.precision.clone(),
+            shapes: waves.posterior.shapes.iter().map(shape).collect(),
         }
     }
 }
@@ -352,11 +355,6 @@ impl From<&Machines> for StoredMachine {
     }
 }
 
-/// SHA-256 of the content: the same for any layout of the same JSON.
-fn checksum(value: &Value) -> String {
-    Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect()
-}
-
 fn parse(text: &str) -> std::result::Result<Stored, String> {
     let mut value: Value = serde_json::from_str(text)
         .map_err(|e| format!("not a complete JSON file ({e}); it may be truncated, fit the model again"))?;
@@ -371,11 +369,6 @@ fn parse(text: &str) -> std::result::Result<Stored, String> {
                 "written by a newer program (format {version}, this one reads {FORMAT_VERSION}); upgrade rffblr"
             ));
         }
-        Some(version @ 1..) => {
-            return Err(format!(
-                "written by an older program (format {version}, this one reads {FORMAT_VERSION}); fit the model again"
-            ));
-        }
         _ => return Err("`format_version` is missing or not a positive whole number".into()),
     }
     let sum = match fields.remove("sha256") {
@@ -385,5 +378,8 @@ fn parse(text: &str) -> std::result::Result<Stored, String> {
     if checksum(&value) != sum {
         return Err("the checksum does not match: the file is damaged or was edited".into());
     }
-    serde_json::from_value(value).map_err(|e| format!("not a model of this format: {e}"))
+    serde_path_to_error::deserialize(value).map_err(|e| match e.path().to_string().as_str() {
+        "." => format!("not a model of this format: {}", e.inner()),
+        field => format!("not a model of this format: `{field}`: {}", e.inner()),
+    })
 }

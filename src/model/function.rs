@@ -1,15 +1,21 @@
-//! The function of a model, on the standardised scale, whatever it is made of.
+//! The function of a model, on the standardised scale, in each of its three forms.
 
+use super::cosines::Cosines;
+use super::sinusoids::Sinusoids;
 use super::waves::Waves;
-use crate::kernel::{KernelMachine, Machines};
+use crate::error::Result;
+use crate::kernel::{KernelMachine, LeftOut, Machines};
 use crate::linalg::{Mat, MatRef, Threads};
+use crate::settings::Form;
+use crate::vb::Problem;
 use rand::Rng;
 
-/// What the function is made of.
+/// What the function is made of: the cases of [`Form`].
 #[derive(Clone, Debug)]
 pub(crate) enum Function {
-    Waves(Box<Waves>),
     Kernel(Machines),
+    Sinusoids(Box<Sinusoids>),
+    Cosines(Box<Cosines>),
 }
 
 /// A part of the function: some of its tasks, made of the same terms. Cosines are one part.
@@ -30,13 +36,35 @@ impl Part<'_> {
 }
 
 impl Function {
+    /// Whether settings of this form give such a function.
+    pub(super) fn is_of(&self, form: &Form) -> bool {
+        match self {
+            Function::Kernel(_) => matches!(form, Form::Kernel),
+            Function::Sinusoids(_) => matches!(form, Form::Sinusoids { .. }),
+            Function::Cosines(_) => matches!(form, Form::Cosines(_)),
+        }
+    }
+
+    /// The weighted sum of cosines, if it is one.
+    pub(crate) fn waves(&self) -> Option<&Waves> {
+        match self {
+            Function::Kernel(_) => None,
+            Function::Sinusoids(sinusoids) => Some(&sinusoids.waves),
+            Function::Cosines(cosines) => Some(&cosines.waves),
+        }
+    }
+
     /// The parts, each with its tasks; every task is in one of them.
     pub(crate) fn parts(&self) -> Vec<(Vec<usize>, Part<'_>)> {
+        fn all(waves: &Waves) -> Vec<(Vec<usize>, Part<'_>)> {
+            vec![((0..waves.posterior.mean.ncols()).collect(), Part::Waves(waves))]
+        }
         match self {
-            Function::Waves(waves) => vec![((0..waves.noise.len()).collect(), Part::Waves(waves))],
             Function::Kernel(machines) => {
                 machines.members().iter().map(|member| (member.tasks.clone(), Part::Kernel(&member.machine))).collect()
             }
+            Function::Sinusoids(sinusoids) => all(&sinusoids.waves),
+            Function::Cosines(cosines) => all(&cosines.waves),
         }
     }
 
@@ -56,8 +84,9 @@ impl Function {
         threads: Threads,
     ) -> (Mat<f64>, Option<Mat<f64>>) {
         match self {
-            Function::Waves(waves) => waves.predict(rows, uncertain, threads),
             Function::Kernel(machines) => machines.predict(rows, uncertain, threads),
+            Function::Sinusoids(sinusoids) => sinusoids.waves.predict(rows, uncertain, threads),
+            Function::Cosines(cosines) => cosines.waves.predict(rows, uncertain, threads),
         }
     }
 
@@ -70,16 +99,39 @@ impl Function {
         threads: Threads,
     ) -> Vec<Mat<f64>> {
         match self {
-            Function::Waves(waves) => waves.sample(rows, draws, rng, threads),
             Function::Kernel(machines) => machines.sample(rows, draws, rng, threads),
+            Function::Sinusoids(sinusoids) => sinusoids.waves.sample(rows, draws, rng, threads),
+            Function::Cosines(cosines) => cosines.waves.sample(rows, draws, rng, threads),
         }
     }
 
     /// Variance of the noise of a task.
     pub(super) fn noise_variance(&self, task: usize) -> f64 {
         match self {
-            Function::Waves(waves) => waves.noise[task].mean_inverse(),
             Function::Kernel(machines) => machines.noise_variance(task),
+            Function::Sinusoids(sinusoids) => sinusoids.noise[task].mean_inverse(),
+            Function::Cosines(cosines) => cosines.noise[task].mean_inverse(),
+        }
+    }
+
+    /// Leaving each training row out in turn. `problem` and the standardised `targets` are those of the fit.
+    pub(super) fn leave_one_out(
+        &self,
+        problem: impl FnOnce() -> Result<(Problem, Mat<f64>)>,
+        threads: Threads,
+    ) -> Result<LeftOut> {
+        match self {
+            Function::Kernel(machines) => Ok(machines.leave_one_out()),
+            Function::Sinusoids(sinusoids) => {
+                let (problem, targets) = problem()?;
+                let machines = Machines::new(&problem, &sinusoids.origin, threads)?;
+                Ok(sinusoids.leave_one_out(&machines, &targets, threads))
+            }
+            Function::Cosines(cosines) => {
+                let (problem, targets) = problem()?;
+                let design = cosines.waves.features(problem.inputs.as_ref().as_ref());
+                Ok(cosines.waves.posterior.leave_one_out(&design, &targets, &problem.root, threads))
+            }
         }
     }
 }

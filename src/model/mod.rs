@@ -1,10 +1,12 @@
 //! A fitted model: predicts with uncertainty, explains itself in two views, and is kept in one file.
 
 mod checked;
+mod cosines;
 mod file;
 mod function;
 mod posterior;
 mod seen;
+mod sinusoids;
 #[cfg(test)]
 mod tests;
 mod views;
@@ -19,10 +21,12 @@ use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
 use crate::linalg::{Mat, MatRef, Threads};
 use crate::metrics::Check;
 use crate::normal;
-use crate::vb::{Bound, Form, Iteration, Observer, Problem, Relevance, Settings, Stop, TargetScale};
+use crate::settings::{CosineSettings, Form, InputScales, Settings, TargetScale};
+use crate::vb::{Iteration, Observer, Plan, Problem, Stop};
 pub(crate) use function::{Function, Part};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use sinusoids::Sinusoids;
 use std::ops::ControlFlow;
 pub(crate) use waves::Waves;
 
@@ -92,23 +96,30 @@ pub fn fit(data: &Dataset, settings: &Settings) -> Result<Model> {
 /// The same, with an observer that sees every sweep and may ask to stop.
 pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
     settings.validate()?;
-    if let Relevance::Fixed(values) = &settings.relevance {
-        expect_count("setting `relevance`", "entries", values.len(), data.inputs().ncols())?;
+    let cosines = settings.form.cosines();
+    if let Some(CosineSettings { input_scales: InputScales::Fixed(values), .. }) = cosines {
+        expect_count("setting `input-scales`", "entries", values.len(), data.inputs().ncols())?;
     }
     let input_scale = Standardiser::of_inputs(data);
-    let target_scale = match settings.targets {
-        TargetScale::Standardised => Standardiser::new(data.targets(), data.weights()),
-        TargetScale::Raw => Standardiser::identity(data.targets().ncols()),
+    let target_scale = match cosines.map(|cosines| cosines.target_scale) {
+        None | Some(TargetScale::Standardised) => Standardiser::new(data.targets(), data.weights()),
+        Some(TargetScale::Raw) => Standardiser::identity(data.targets().ncols()),
     };
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let targets = target_scale.apply(data.targets(), data.target_names())?;
     check_magnitude(&targets, data)?;
     let rounding = rounding_of(data.targets(), &target_scale);
     let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
-    let found = match settings.form {
-        Form::Cosines => waves::fit(&problem, settings, data.effective_rows(), observer)?,
+    let Settings { max_iterations, seed, .. } = *settings;
+    let found = match &settings.form {
         Form::Kernel => fit_kernel(&problem, settings, observer)?,
-        Form::Sinusoids { per_row } => fit_sinusoids(&problem, settings, per_row * data.effective_rows(), observer)?,
+        Form::Sinusoids { sparsity } => {
+            fit_sinusoids(&problem, settings, (1.0 - sparsity) * data.effective_rows(), observer)?
+        }
+        Form::Cosines(settings) => {
+            let plan = Plan { settings, max_iterations, seed };
+            cosines::fit(&problem, plan, data.effective_rows(), observer)?
+        }
     };
     Ok(Model {
         settings: settings.clone(),
@@ -141,7 +152,7 @@ fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: 
     let Groups { groups, trace, stop } = learn_groups(problem, settings, observer)?;
     // Never more than rows, however much these weigh.
     let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
-    let function = Function::Waves(Box::new(Waves::distilled(problem, groups, count, settings.seed)?));
+    let function = Function::Sinusoids(Box::new(Sinusoids::distilled(problem, groups, count, settings.seed)?));
     Ok(Found { function, trace, stop })
 }
 
@@ -181,7 +192,7 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
             trace.push(Iteration {
                 restart: 0,
                 number: trace.len() + 1,
-                bound: Bound::collapsed(bound),
+                objective: bound,
                 active: rows,
                 bandwidth: kernel.rbf.scale,
                 noise_precision: vec![1.0 / noise],
@@ -309,21 +320,13 @@ impl Model {
         let threads = Threads::current();
         let mut out = self.predict(data.inputs())?;
         let root: Vec<f64> = (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
-        let LeftOut { residual, variance, leverage } = match &self.function {
-            Function::Waves(waves) => {
-                let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
-                let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
-                match waves.origin.as_slice() {
-                    [] => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
-                    origin => {
-                        let rounding = rounding_of(data.targets(), &self.target_scale);
-                        let problem = Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding);
-                        waves.leave_one_out_of(&Machines::new(&problem, origin, threads)?, &targets, threads)
-                    }
-                }
-            }
-            Function::Kernel(machines) => machines.leave_one_out(),
+        let problem = || {
+            let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
+            let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
+            let rounding = rounding_of(data.targets(), &self.target_scale);
+            Ok((Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding), targets))
         };
+        let LeftOut { residual, variance, leverage } = self.function.leave_one_out(problem, threads)?;
         for c in 0..self.target_names.len() {
             let (scale, noise) = (self.target_scale.scale[c], self.function.noise_variance(c));
             for row in 0..data.rows() {
@@ -383,22 +386,23 @@ impl Model {
     /// Terms of the function: cosines and direct links that were kept, or one kernel term for each training row.
     pub fn active_features(&self) -> usize {
         match &self.function {
-            Function::Waves(waves) => waves.basis.columns(),
             Function::Kernel(machines) => machines.inputs().nrows(),
+            Function::Sinusoids(sinusoids) => sinusoids.waves.basis.columns(),
+            Function::Cosines(cosines) => cosines.waves.basis.columns(),
         }
     }
 
-    /// Cosines that were drawn; none for a kernel machine.
+    /// Cosines that were drawn, if any were.
     pub fn drawn_features(&self) -> usize {
         match &self.function {
-            Function::Waves(waves) => waves.drawn,
-            Function::Kernel(_) => 0,
+            Function::Cosines(cosines) => cosines.drawn,
+            Function::Kernel(_) | Function::Sinusoids(_) => 0,
         }
     }
 
-    /// The bound where the fit ended, in nats.
-    pub fn bound(&self) -> f64 {
-        self.trace.last().map_or(f64::NAN, |last| last.bound.total())
+    /// What the fit climbed, where it ended, in nats: see [`Iteration::objective`].
+    pub fn objective(&self) -> f64 {
+        self.trace.last().map_or(f64::NAN, |last| last.objective)
     }
 
     /// Every sweep of the restart that was kept.

@@ -32,8 +32,9 @@ pub(crate) struct Posterior {
     pub(crate) precision: Vec<f64>,
     /// Noise precision of each task, in its unit.
     pub(crate) tau: Vec<f64>,
-    /// Variance of each task's noise where that is the unit of precisions and covariances (equation 30), else one is.
-    pub(crate) unit: Option<Vec<f64>>,
+    /// What each task's precisions and covariances are multiplied by: for sinusoids the variance of its noise (equation
+    /// 30), else one.
+    pub(crate) unit: Vec<f64>,
     pub(crate) shapes: Vec<Shape>,
 }
 
@@ -76,12 +77,7 @@ impl Posterior {
             }
             shapes.push(shape);
         }
-        Ok(Posterior { mean, precision, tau, unit: None, shapes })
-    }
-
-    /// What the covariance of a task is multiplied by.
-    pub(crate) fn unit(&self, task: usize) -> f64 {
-        self.unit.as_ref().map_or(1.0, |unit| unit[task])
+        Ok(Posterior { mean, precision, tau, unit: vec![1.0; problem.tasks()], shapes })
     }
 
     /// φᵀΣ_cφ for each row and task, equation 17.
@@ -117,7 +113,7 @@ impl Posterior {
                 column
                     .zip(shrunk.col_as_slice(c))
                     .zip(&outside)
-                    .for_each(|((v, inside), outside)| *v = self.unit(task) * left_open(inside + outside.max(0.0)));
+                    .for_each(|((v, inside), outside)| *v = self.unit[task] * left_open(inside + outside.max(0.0)));
             }
         }
         out
@@ -136,7 +132,7 @@ impl Posterior {
                     let share = 1.0 / (1.0 + self.tau[task] * value) - outside;
                     column.iter_mut().zip(shape.vectors.col_as_slice(j)).for_each(|(v, x)| *v += share * x * x);
                 }
-                column.iter_mut().zip(&self.precision).for_each(|(v, a)| *v = self.unit(task) * v.max(0.0) / a);
+                column.iter_mut().zip(&self.precision).for_each(|(v, a)| *v = self.unit[task] * v.max(0.0) / a);
             }
         }
         out
@@ -164,7 +160,7 @@ impl Posterior {
                 if !complete {
                     covariance += multiply(whitened.as_ref(), whitened.as_ref().transpose(), threads);
                 }
-                out.push((alike.into_iter().map(|task| (task, self.unit(task))).collect(), covariance));
+                out.push((alike.into_iter().map(|task| (task, self.unit[task])).collect(), covariance));
             }
         }
         out
@@ -235,7 +231,7 @@ impl Posterior {
                 let column = inside.col_as_slice_mut(0).iter_mut();
                 column.zip(&shape.values).for_each(|(v, l)| *v *= (1.0 + self.tau[task] * l).sqrt().recip() - 1.0);
                 let shift = multiply(shape.vectors.as_ref(), inside.as_ref(), Threads::ONE);
-                let size = self.unit(task).sqrt();
+                let size = self.unit[task].sqrt();
                 for i in 0..k {
                     out[(i, task)] += size * (z[(i, 0)] + shift[(i, 0)]) / self.precision[i].sqrt();
                 }
@@ -279,7 +275,7 @@ mod tests {
             let problem = Problem::new(Mat::zeros(rows, 1), targets, None);
             let alpha = [0.3, 1.0, 2.0, 5.0, 0.7];
             let mut posterior = Posterior::new(&problem, design, &alpha, vec![2.0, 0.5], Threads::ONE).unwrap();
-            posterior.unit = Some(vec![1.0, 3.0]);
+            posterior.unit = vec![1.0, 3.0];
             let expected = posterior.variance(&Mat::identity(6, 6), Threads::ONE);
             let found = posterior.marginal();
             for c in 0..2 {

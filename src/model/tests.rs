@@ -13,9 +13,11 @@ impl Model {
         let targets = self.target_scale.apply(data.targets(), &self.target_names).unwrap();
         let problem = Problem::of(inputs, targets, data);
         let function = match self.settings.form {
-            Form::Sinusoids { per_row } => {
-                let count = (per_row * data.effective_rows()) as usize;
-                Function::Waves(Box::new(Waves::distilled(&problem, groups, count, self.settings.seed).unwrap()))
+            Form::Sinusoids { sparsity } => {
+                let count = ((1.0 - sparsity) * data.effective_rows()) as usize;
+                Function::Sinusoids(Box::new(
+                    Sinusoids::distilled(&problem, groups, count, self.settings.seed).unwrap(),
+                ))
             }
             _ => Function::Kernel(Machines::new(&problem, &groups, Threads::current()).unwrap()),
         };
@@ -201,7 +203,7 @@ fn draws_have_the_predicted_moments_and_come_task_by_task() {
 fn the_file_keeps_every_kernel_and_its_tasks() {
     let (model, data, _) = together_and_alone();
     let groups = GROUPS.iter().enumerate().map(|(g, tasks)| shared(g, tasks.to_vec())).collect();
-    let sinusoids = self::model(&data, groups, Form::Sinusoids { per_row: 0.5 });
+    let sinusoids = self::model(&data, groups, Form::Sinusoids { sparsity: 0.5 });
     for model in [model, sinusoids] {
         let text = model.to_json().unwrap();
         let loaded = Model::from_json(&text).unwrap();
@@ -219,7 +221,7 @@ fn the_file_keeps_every_kernel_and_its_tasks() {
 fn sinusoids_reproduce_every_machine() {
     let (machine, data, _) = together_and_alone();
     let groups: Vec<Shared> = GROUPS.iter().enumerate().map(|(g, tasks)| shared(g, tasks.to_vec())).collect();
-    let sinusoids = model(&data, groups, Form::Sinusoids { per_row: 0.6 });
+    let sinusoids = model(&data, groups, Form::Sinusoids { sparsity: 0.4 });
     let seen: Vec<usize> = (0..ROWS).filter(|&n| data.weights().unwrap()[n] > 0.0).collect();
     let rows = select_rows(data.inputs(), &seen);
     let (f, g) = (machine.predict_mean(rows.as_ref()).unwrap(), sinusoids.predict_mean(rows.as_ref()).unwrap());

@@ -1,9 +1,11 @@
 //! One model, two views: a kernel machine and a layer of sinusoids (equations 19 and 20).
 
+use super::cosines::Cosines;
 use super::waves::Waves;
 use super::{Function, Model};
 use crate::data::{check_inputs, expect_count};
 use crate::error::{Error, Result};
+use crate::fourier::{Scales, Spectrum};
 use crate::kernel::Kernel;
 use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, outer};
 use serde::{Deserialize, Serialize};
@@ -54,13 +56,13 @@ pub struct KernelView {
 impl Model {
     /// The extreme-learning-machine view: every kept cosine. A kernel machine has none.
     pub fn sinusoids(&self) -> Vec<Sinusoid> {
-        let Function::Waves(waves) = &self.function else { return Vec::new() };
+        let Some(waves) = self.function.waves() else { return Vec::new() };
         let deviations = waves.weight_deviations();
         let tasks = 0..self.target_names().len();
         (0..waves.basis.cosines())
             .map(|m| {
                 let frequency: Vec<f64> = (0..waves.basis.inputs())
-                    .map(|d| waves.scales.factor(d) * waves.basis.directions[(d, m)] / self.input_scale.scale[d])
+                    .map(|d| waves.basis.directions[(d, m)] / self.input_scale.scale[d])
                     .collect();
                 let shift: f64 = frequency.iter().zip(&self.input_scale.mean).map(|(f, mean)| f * mean).sum();
                 let amplitude = |c: usize| waves.basis.amplitude * self.target_scale.scale[c];
@@ -79,7 +81,7 @@ impl Model {
     /// The constant of each task, on its original scale: the function is the sum of sinusoids, direct links and it. A kernel
     /// machine is no such sum.
     pub fn constants(&self) -> Option<Vec<f64>> {
-        let Function::Waves(waves) = &self.function else { return None };
+        let waves = self.function.waves()?;
         let (bias, links) = (waves.posterior.precision.len() - 1, self.links());
         let constant = |c: usize| {
             let middle: f64 = links.iter().map(|link| link.slope[c] * self.input_scale.mean[link.input]).sum();
@@ -90,21 +92,23 @@ impl Model {
 
     /// Every direct link; in a kernel machine every input has one.
     pub fn links(&self) -> Vec<Link> {
-        let inputs: Vec<usize> = match &self.function {
-            Function::Waves(waves) => waves.basis.links.clone(),
-            Function::Kernel(_) => (0..self.input_names.len()).collect(),
-        };
         // Slopes and their deviations for standardised inputs and targets, one row for each link.
-        let (slope, deviation) = match &self.function {
-            Function::Waves(waves) => {
-                let (first, amplitude) = (waves.basis.cosines(), waves.basis.link_factor());
-                let deviations = waves.weight_deviations();
-                let rows = |table: &Mat<f64>| {
-                    Mat::from_fn(inputs.len(), table.ncols(), |i, c| amplitude * table[(first + i, c)])
-                };
-                (rows(&waves.posterior.mean), rows(&deviations))
+        let of_waves = |waves: &Waves| {
+            let inputs = waves.basis.links.clone();
+            let (first, amplitude) = (waves.basis.cosines(), waves.basis.link_factor());
+            let deviations = waves.weight_deviations();
+            let rows =
+                |table: &Mat<f64>| Mat::from_fn(inputs.len(), table.ncols(), |i, c| amplitude * table[(first + i, c)]);
+            let (slope, deviation) = (rows(&waves.posterior.mean), rows(&deviations));
+            (inputs, slope, deviation)
+        };
+        let (inputs, slope, deviation) = match &self.function {
+            Function::Kernel(machines) => {
+                let (slope, deviation) = machines.slopes(Threads::current());
+                ((0..self.input_names.len()).collect(), slope, deviation)
             }
-            Function::Kernel(machines) => machines.slopes(Threads::current()),
+            Function::Sinusoids(sinusoids) => of_waves(&sinusoids.waves),
+            Function::Cosines(cosines) => of_waves(&cosines.waves),
         };
         let link = |(i, &input): (usize, &usize)| {
             let unit = |c: usize| self.target_scale.scale[c] / self.input_scale.scale[input];
@@ -122,10 +126,13 @@ impl Model {
     /// share it; every task has one. None for cosines that were drawn.
     pub fn kernels(&self) -> Vec<(&[usize], &Kernel)> {
         match &self.function {
-            Function::Waves(waves) => waves.origin.iter().map(|group| (&*group.tasks, &group.kernel)).collect(),
             Function::Kernel(machines) => {
                 machines.members().iter().map(|member| (&*member.tasks, &member.machine.kernel)).collect()
             }
+            Function::Sinusoids(sinusoids) => {
+                sinusoids.origin.iter().map(|group| (&*group.tasks, &group.kernel)).collect()
+            }
+            Function::Cosines(_) => Vec::new(),
         }
     }
 
@@ -139,17 +146,13 @@ impl Model {
 
     /// Bandwidth γ of each task's RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
     pub fn bandwidths(&self) -> Vec<f64> {
-        self.of_kernels(1, |kernel, _| kernel.rbf.scale, |waves, _| waves.scales.bandwidth)
-            .row(0)
-            .iter()
-            .copied()
-            .collect()
+        self.of_kernels(1, |kernel, _| kernel.rbf.scale, |scales, _| scales.bandwidth).row(0).iter().copied().collect()
     }
 
     /// Scale r of each input inside the kernel of each task: inputs × tasks.
     pub fn relevance(&self) -> Mat<f64> {
         let inputs = self.input_names.len();
-        self.of_kernels(inputs, |kernel, d| kernel.relevance[d], |waves, d| waves.scales.relevance[d])
+        self.of_kernels(inputs, |kernel, d| kernel.relevance[d], |scales, d| scales.relevance[d])
     }
 
     /// Distance along each input, in its own unit, at which the kernel of each task has forgotten: √(2γr)·Δx = 1 for
@@ -158,7 +161,7 @@ impl Model {
     pub fn kernel_lengths(&self) -> Mat<f64> {
         let unit = &self.input_scale.scale;
         let of_kernel = |kernel: &Kernel, d: usize| unit[d] * kernel.length(d);
-        self.of_kernels(unit.len(), of_kernel, |waves, d| unit[d] * (1.0 / waves.scales.factor(d)))
+        self.of_kernels(unit.len(), of_kernel, |scales, d| unit[d] * (1.0 / scales.factor(d)))
     }
 
     /// A table of some rows and a column for each task, from its kernel or from the cosines that were drawn.
@@ -166,13 +169,11 @@ impl Model {
         &self,
         rows: usize,
         of_kernel: impl Fn(&Kernel, usize) -> f64,
-        of_waves: impl Fn(&Waves, usize) -> f64,
+        of_scales: impl Fn(&Scales, usize) -> f64,
     ) -> Mat<f64> {
         let mut out = Mat::zeros(rows, self.target_names.len());
-        if let Function::Waves(waves) = &self.function
-            && waves.origin.is_empty()
-        {
-            return Mat::from_fn(rows, out.ncols(), |d, _| of_waves(waves, d));
+        if let Function::Cosines(cosines) = &self.function {
+            return Mat::from_fn(rows, out.ncols(), |d, _| of_scales(&cosines.scales, d));
         }
         for (tasks, kernel) in self.kernels() {
             let column: Vec<f64> = (0..rows).map(|d| of_kernel(kernel, d)).collect();
@@ -189,7 +190,7 @@ impl Model {
         check_inputs(inputs, &self.input_names)?;
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         let mut view = match &self.function {
-            Function::Waves(waves) if !waves.origin.is_empty() => {
+            Function::Sinusoids(_) => {
                 return Err(Error::Setting {
                     name: "form",
                     problem:
@@ -197,7 +198,10 @@ impl Model {
                             .into(),
                 });
             }
-            Function::Waves(waves) => waves.kernel_view(&standardised, Threads::current())?,
+            Function::Cosines(cosines) => {
+                let spectrum = self.settings.form.cosines().map_or(Spectrum::Rbf, |cosines| cosines.spectrum);
+                cosines.kernel_view(&standardised, spectrum, Threads::current())?
+            }
             Function::Kernel(machines) if **machines.inputs() == standardised => KernelView {
                 coefficients: machines.coefficients(),
                 kernel_rms_error: 0.0,
@@ -218,22 +222,13 @@ impl Model {
     }
 }
 
-impl Waves {
-    /// Posterior standard deviation of every weight and bias.
-    fn weight_deviations(&self) -> Mat<f64> {
-        let mut variance = self.posterior.marginal();
-        for c in 0..variance.ncols() {
-            variance.col_as_slice_mut(c).iter_mut().for_each(|v| *v = v.sqrt());
-        }
-        variance
-    }
-
+impl Cosines {
     /// The kernel view for standardised rows, coefficients on the standardised scale.
-    fn kernel_view(&self, standardised: &Mat<f64>, threads: Threads) -> Result<KernelView> {
-        let mut waves = self.basis.clone();
+    fn kernel_view(&self, standardised: &Mat<f64>, spectrum: Spectrum, threads: Threads) -> Result<KernelView> {
+        let mut waves = self.waves.basis.clone();
         waves.links.clear();
-        let features = waves.features(standardised.as_ref(), &self.scales);
-        let weights = self.posterior.mean.as_ref().subrows(0, waves.cosines());
+        let features = waves.features(standardised.as_ref());
+        let weights = self.waves.posterior.mean.as_ref().subrows(0, waves.cosines());
         let fitted = multiply(features.as_ref(), weights, threads);
         let rows = features.nrows();
         let mut gram = Mat::zeros(rows, rows);
@@ -255,7 +250,7 @@ impl Waves {
         for j in 0..rows {
             for i in 0..rows {
                 let delta = factors.iter().enumerate().map(|(d, f)| f * (standardised[(i, d)] - standardised[(j, d)]));
-                let error = gram[(i, j)] - waves.spectrum.kernel(delta);
+                let error = gram[(i, j)] - spectrum.kernel(delta);
                 square += error * error;
                 largest = largest.max(error.abs());
             }

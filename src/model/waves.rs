@@ -1,156 +1,38 @@
-//! The function as weighted cosines and direct links.
+//! A weighted sum of cosines and direct links, and the posterior of its weights: what drawn cosines and fitted sinusoids
+//! have in common, on the standardised scale.
 
 use super::posterior::Posterior;
-use super::{Found, Function};
-use crate::error::{Error, Result};
-use crate::fourier::{Basis, Scales};
-use crate::kernel::{Kernel, LeftOut, Machines, Shared};
-use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows, select_rows};
-use crate::sparse::{Original, distil};
-use crate::vb::{self, Gamma, Inference, Observer, Problem, Settings};
+use crate::fourier::Basis;
+use crate::linalg::{Mat, MatRef, Threads, multiply};
 use rand::Rng;
 
-/// Cosines, their scales and the posterior of their weights, on the standardised scale.
+/// f_c(x) = Σ_k w_kc a cos(ω_kᵀx + p_k) + Σ_d s_dc x_d/√D + b_c.
 #[derive(Clone, Debug)]
 pub(crate) struct Waves {
+    /// Its directions are the frequencies ω.
     pub(crate) basis: Basis,
-    pub(crate) scales: Scales,
-    /// q(τ) of each task.
-    pub(crate) noise: Vec<Gamma>,
     pub(crate) posterior: Posterior,
-    /// Cosines that were drawn.
-    pub(crate) drawn: usize,
-    /// What brings back the kernel machines whose function the cosines reproduce, if they do; else empty.
-    pub(crate) origin: Vec<Shared>,
-}
-
-/// Draws cosines and infers their weights.
-pub(super) fn fit(problem: &Problem, settings: &Settings, weight: f64, observer: Observer<'_>) -> Result<Found> {
-    let drawn = settings.feature_count(weight);
-    let rows = problem.inputs.nrows();
-    let bytes = 8.0 * rows as f64 * drawn as f64;
-    if bytes > 64e9 {
-        return Err(Error::Setting {
-            name: "features",
-            problem: format!("{drawn} cosines of {rows} rows need {:.0} GB a copy; use fewer", bytes / 1e9),
-        });
-    }
-    Waves::found(problem, vb::infer_best(problem, settings, drawn, observer)?, drawn)
 }
 
 impl Waves {
-    /// The joint posterior where inference ended.
-    pub(super) fn found(problem: &Problem, found: Inference, drawn: usize) -> Result<Found> {
-        let mut design = found.basis.features_and_one(problem.inputs.as_ref().as_ref(), &found.scales);
-        scale_rows(&mut design, &problem.root);
-        let tau = found.noise.iter().map(|t| t.mean()).collect();
-        let posterior = Posterior::new(problem, design, &found.alpha, tau, Threads::current())?;
-        let waves = Waves {
-            basis: found.basis,
-            scales: found.scales,
-            noise: found.noise,
-            posterior,
-            drawn,
-            origin: Vec::new(),
-        };
-        Ok(Found { function: Function::Waves(Box::new(waves)), trace: found.trace, stop: found.stop })
+    /// [Φ, 1] at standardised rows.
+    pub(crate) fn features(&self, rows: MatRef<'_, f64>) -> Mat<f64> {
+        self.basis.features_and_one(rows)
     }
 
-    /// Sinusoids that reproduce the kernel machines of some groups of tasks. Their weights are those that do; the noise of
-    /// a task is what its machine's leave-one-out residuals and the difference of the two functions leave to it (equation
-    /// 30). The machine's own noise would not do: what a rough kernel takes for a narrow spike at a row is noise to a few
-    /// sinusoids.
-    pub(super) fn distilled(problem: &Problem, groups: Vec<Shared>, count: usize, seed: u64) -> Result<Waves> {
-        let threads = Threads::current();
-        let machines = Machines::new(problem, &groups, threads)?;
-        let tasks = problem.tasks();
-        // Rows of weight zero are not read off at.
-        let seen: Vec<usize> = (0..problem.root.len()).filter(|&n| problem.root[n] > 0.0).collect();
-        let inputs = select_rows(problem.inputs.as_ref().as_ref(), &seen);
-        let weight = problem.root.iter().map(|u| u * u).sum::<f64>();
-        let kernels: Vec<&Kernel> = groups.iter().map(|group| &group.kernel).collect();
-        let original = Original {
-            inputs: &inputs,
-            weight,
-            kernels: &kernels,
-            noise: (0..tasks).map(|c| machines.noise_variance(c)).sum::<f64>() / tasks as f64,
-            mean: |rows: MatRef<'_, f64>| machines.means(rows, threads),
-        };
-        let sinusoids = distil(&original, count, seed, threads)?;
-        let (basis, scales) = sinusoids.basis();
-        let (bias, weights) = (&sinusoids.bias, &sinusoids.weights);
-        let mean =
-            Mat::from_fn(
-                weights.nrows() + 1,
-                tasks,
-                |k, c| {
-                    if k < weights.nrows() { weights[(k, c)] } else { bias[c] }
-                },
-            );
-        let design = basis.features_and_one(problem.inputs.as_ref().as_ref(), &scales);
-        let LeftOut { residual, .. } = machines.leave_one_out();
-        let square = |c: usize| mean_square(problem, &residual, c) + sinusoids.misfit[c];
-        // What was read off at many rows is known no better than the training rows know it: together they weigh as much.
-        let share = weight / sinusoids.rows.nrows() as f64;
-        let weights = vec![share; sinusoids.rows.nrows()];
-        let around = Problem::new(sinusoids.rows.clone(), Mat::zeros(weights.len(), tasks), Some(&weights));
-        let mut read_off = basis.features_and_one(around.inputs.as_ref().as_ref(), &scales);
-        scale_rows(&mut read_off, &around.root);
-        // In units of each task's noise, which everything is proportional to.
-        let mut posterior = Posterior::new(&around, read_off, &sinusoids.ratio, vec![1.0; tasks], threads)?;
-        // Residuals hold the noise and what the weights leave open.
-        let open = posterior.variance(&design, threads);
-        let open = open.col_as_slice(0).iter().sum::<f64>() / design.nrows() as f64;
-        // E[1/τ] is the noise, known as well as its rows allow.
-        let belief = |c: usize| {
-            let half = 0.5 * problem.count[c];
-            Gamma { shape: 1.0 + half, rate: half * square(c) / (1.0 + open) }
-        };
-        let noise: Vec<Gamma> = (0..tasks).map(belief).collect();
-        posterior.mean = mean;
-        posterior.unit = Some(noise.iter().map(|noise| noise.mean_inverse()).collect());
-        Ok(Waves { basis, scales, noise, posterior, drawn: sinusoids.phases.len(), origin: groups })
-    }
-
-    /// Leave-one-out of sinusoids that reproduce kernel machines (equation 30a). The machines' knows nothing of what they
-    /// miss of them; their own, at frequencies learned from all rows, flatters them. Each task has the worse of the two.
-    pub(super) fn leave_one_out_of(&self, machines: &Machines, targets: &Mat<f64>, threads: Threads) -> LeftOut {
-        let root = machines.root();
-        let design = self.basis.features_and_one(machines.inputs().as_ref().as_ref(), &self.scales);
-        let fitted = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
-        let mut out = LeftOut { variance: self.posterior.variance(&design, threads), ..machines.leave_one_out() };
-        for (c, noise) in self.noise.iter().enumerate() {
-            // What a row adds to the rest in units of what the rest leaves open.
-            let adds = |n: usize| root[n].powi(2) * out.variance[(n, c)] / noise.mean_inverse();
-            let own = |n: usize| (targets[(n, c)] - fitted[(n, c)]) * (1.0 + adds(n));
-            let rows: Vec<usize> =
-                (0..targets.nrows()).filter(|&n| !targets[(n, c)].is_nan() && root[n] > 0.0).collect();
-            let sum = |residual: &dyn Fn(usize) -> f64| -> f64 {
-                rows.iter().map(|&n| (root[n] * residual(n)).powi(2)).sum()
-            };
-            if sum(&own) > sum(&|n| out.residual[(n, c)]) {
-                let shares: Vec<(f64, f64)> = rows.iter().map(|&n| (own(n), adds(n) / (1.0 + adds(n)))).collect();
-                for (&n, (residual, leverage)) in rows.iter().zip(shares) {
-                    (out.residual[(n, c)], out.leverage[(n, c)]) = (residual, leverage);
-                }
-            }
-        }
-        out
-    }
-
-    /// Mean and, if wanted, variance of the function at standardised rows.
+    /// Mean and, if wanted, variance at standardised rows: N′×C each.
     pub(super) fn predict(
         &self,
         rows: MatRef<'_, f64>,
         uncertain: bool,
         threads: Threads,
     ) -> (Mat<f64>, Option<Mat<f64>>) {
-        let design = self.basis.features_and_one(rows, &self.scales);
+        let design = self.features(rows);
         let mean = multiply(design.as_ref(), self.posterior.mean.as_ref(), threads);
         (mean, uncertain.then(|| self.posterior.variance(&design, threads)))
     }
 
-    /// Joint draws of the function at standardised rows.
+    /// Joint draws at standardised rows: N′×C each.
     pub(super) fn sample(
         &self,
         rows: MatRef<'_, f64>,
@@ -158,27 +40,16 @@ impl Waves {
         rng: &mut impl Rng,
         threads: Threads,
     ) -> Vec<Mat<f64>> {
-        let design = self.basis.features_and_one(rows, &self.scales);
+        let design = self.features(rows);
         (0..draws).map(|_| multiply(design.as_ref(), self.posterior.sample(rng).as_ref(), threads)).collect()
     }
 
-    /// Leave-one-out at standardised rows: equation 18.
-    pub(super) fn leave_one_out(
-        &self,
-        rows: MatRef<'_, f64>,
-        targets: &Mat<f64>,
-        root: &[f64],
-        threads: Threads,
-    ) -> LeftOut {
-        let design = self.basis.features_and_one(rows, &self.scales);
-        self.posterior.leave_one_out(&design, targets, root, threads)
+    /// Posterior standard deviation of every weight and bias: K×C.
+    pub(super) fn weight_deviations(&self) -> Mat<f64> {
+        let mut variance = self.posterior.marginal();
+        for c in 0..variance.ncols() {
+            variance.col_as_slice_mut(c).iter_mut().for_each(|v| *v = v.sqrt());
+        }
+        variance
     }
-}
-
-/// Weighted mean square of the observed residuals of a task; the others are zero.
-fn mean_square(problem: &Problem, residual: &Mat<f64>, task: usize) -> f64 {
-    let column = residual.col_as_slice(task).iter().zip(&problem.root);
-    let sum: f64 = column.map(|(residual, root)| (root * residual).powi(2)).sum();
-    // A target hit exactly still needs a noise that can be divided by.
-    (sum / problem.count[task]).max(1e-12)
 }

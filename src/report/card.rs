@@ -184,12 +184,12 @@ struct Facts<'a> {
 impl Facts<'_> {
     fn method(&self) -> String {
         let terms = self.model.active_features();
-        let form = match self.model.settings().form {
+        let form = match &self.model.settings().form {
             Form::Kernel => {
                 format!("an exact kernel machine with one term for each of {terms} training rows{}", self.groups())
             }
             Form::Sinusoids { .. } => format!("{terms} sinusoids that reproduce a kernel machine{}", self.groups()),
-            Form::Cosines => format!("a Bayesian linear model on {terms} cosines and straight lines"),
+            Form::Cosines(_) => format!("a Bayesian linear model on {terms} cosines and straight lines"),
         };
         let stop = match self.model.stop() {
             Stop::Converged => "converged",
@@ -316,11 +316,11 @@ impl Facts<'_> {
         format!(
             "The model file is the specification: {} Everything needed to compute a prediction is in it, and the report \
              evaluates it in the browser.",
-            match self.model.settings().form {
+            match &self.model.settings().form {
                 Form::Kernel =>
                     "f(x) = Σ βₙ κ(xₙ, x), with the learned kernel κ of the target and the standardised training inputs xₙ.",
                 _ if self.model.links().is_empty() => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + b.",
-                Form::Sinusoids { .. } | Form::Cosines => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + straight lines + b.",
+                Form::Sinusoids { .. } | Form::Cosines(_) => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + straight lines + b.",
             }
         )
     }

@@ -1,6 +1,7 @@
 //! The model from inside: how the fit went, its sinusoids, its kernel, its straight lines.
 
 use super::{brief, briefly};
+use crate::fourier::Spectrum;
 use crate::kernel::{Family, Kernel};
 use crate::{Model, Sinusoid};
 use serde::Serialize;
@@ -88,7 +89,7 @@ impl Inside {
         sinusoids.sort_by(|a, b| size(b).total_cmp(&size(a)));
         Inside {
             trace: Trace {
-                bound: briefly(trace.iter().map(|step| step.bound.total())),
+                bound: briefly(trace.iter().map(|step| step.objective)),
                 active: trace.iter().map(|step| step.active).collect(),
                 bandwidth: briefly(trace.iter().map(|step| step.bandwidth)),
             },
@@ -145,10 +146,11 @@ fn profiles(model: &Model, kernel: Option<&Kernel>, targets: &[usize], sinusoids
     let order = |d: usize| model.input_scale()[d] / lengths[d];
     inputs.sort_by(|&a, &b| order(b).total_cmp(&order(a)));
     inputs.truncate(PROFILES);
+    let spectrum = model.settings().form.cosines().map_or(Spectrum::Rbf, |cosines| cosines.spectrum);
     let at = |i: usize| REACH * i as f64 / (POINTS - 1) as f64;
     let kernel = |d: usize, z: f64| match kernel {
         Some(kernel) => kernel.along(d, z),
-        None => model.settings().spectrum.kernel([order(d) * z].into_iter()),
+        None => spectrum.kernel([order(d) * z].into_iter()),
     };
     let waves = |d: usize, c: usize| {
         let total: f64 = sinusoids.iter().map(|s| s.weight[c].powi(2)).sum();

@@ -222,16 +222,16 @@ fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
 impl ModelFacts {
     fn new(model: &Model) -> ModelFacts {
         ModelFacts {
-            form: match model.settings().form {
+            form: match &model.settings().form {
                 Form::Kernel => "kernel",
                 Form::Sinusoids { .. } => "sinusoids",
-                Form::Cosines => "cosines",
+                Form::Cosines(_) => "cosines",
             },
             terms: model.active_features(),
             rows: model.training_rows(),
             stop: model.stop(),
             steps: model.trace().len(),
-            bound: model.bound(),
+            bound: model.objective(),
             nugget_std: model.nugget_std(),
             target_scale: model.target_scale().to_vec(),
         }

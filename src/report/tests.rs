@@ -33,7 +33,7 @@ fn numbers(value: &Value) -> Vec<f64> {
 #[test]
 fn the_shares_of_a_row_add_up_to_its_prediction() {
     let data = cohort(50, 1).unwrap().train;
-    for form in [Form::Kernel, Form::Sinusoids { per_row: 0.25 }] {
+    for form in [Form::Kernel, Form::Sinusoids { sparsity: 0.75 }] {
         let model = fit(&data, &Settings { form, ..Settings::DEFAULT }).unwrap();
         let facts = facts(&model, Some(&data), &Options::default());
         let prediction = model.predict_mean(data.inputs()).unwrap();
@@ -156,7 +156,12 @@ fn a_formula_that_is_too_large_is_left_out_and_that_is_said() {
     let rows = 150;
     let targets = |x: &Mat<f64>| Mat::from_fn(rows, 1, |n, _| x[(n, 0)] + wave(n, 3));
     let x = Mat::from_fn(rows, 2, wave);
-    let many = Settings { max_iterations: 1, features: crate::FeatureCount::Exactly(300), ..Settings::COSINES };
+    let many = Settings {
+        form: crate::CosineSettings { features: crate::FeatureCount::Exactly(300), ..crate::CosineSettings::DEFAULT }
+            .into(),
+        max_iterations: 1,
+        ..Settings::COSINES
+    };
     let model = fit(&Dataset::new(x.clone(), targets(&x)).unwrap(), &many).unwrap();
     let what_if = WhatIf::new(&model, true, 200_000).unwrap();
     assert!(!what_if.intervals && what_if.file.is_some());

@@ -14,7 +14,7 @@ mod rows;
 mod tests;
 
 use crate::error::{Error, Result};
-use crate::fourier::{Basis, Scales, Spectrum};
+use crate::fourier::Basis;
 use crate::kernel::Kernel;
 use crate::linalg::{Mat, MatRef, Threads};
 use pool::draw;
@@ -68,16 +68,9 @@ pub(crate) struct Sinusoids {
 }
 
 impl Sinusoids {
-    /// The sinusoids as a basis, and the scales at which its directions are the frequencies: 2γr = 1.
-    pub(crate) fn basis(&self) -> (Basis, Scales) {
-        let basis = Basis {
-            spectrum: Spectrum::Rbf,
-            directions: self.frequencies.clone(),
-            offsets: self.phases.clone(),
-            amplitude: 1.0,
-            links: Vec::new(),
-        };
-        (basis, Scales::uniform(0.5, self.frequencies.nrows()))
+    /// The sinusoids as a basis whose directions are their frequencies.
+    pub(crate) fn basis(&self) -> Basis {
+        Basis { directions: self.frequencies.clone(), offsets: self.phases.clone(), amplitude: 1.0, links: Vec::new() }
     }
 }
 

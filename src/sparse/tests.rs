@@ -227,8 +227,7 @@ fn the_basis_has_the_features_of_the_sinusoids() {
         mean: |x: MatRef<'_, f64>| multiply(x, normal(3, 1, 9).as_ref(), Threads::ONE),
     };
     let found = distil(&original, 4, 1, Threads::ONE).unwrap();
-    let (basis, scales) = found.basis();
-    let mut fitted = multiply(basis.features(inputs.as_ref(), &scales).as_ref(), found.weights.as_ref(), Threads::ONE);
+    let mut fitted = multiply(found.basis().features(inputs.as_ref()).as_ref(), found.weights.as_ref(), Threads::ONE);
     fitted.col_as_slice_mut(0).iter_mut().for_each(|v| *v += found.bias[0]);
     assert!(unexplained(&value(&found, inputs.as_ref()), &fitted) < 1e-24);
 }

@@ -3,11 +3,11 @@
 use super::beliefs::Beliefs;
 use super::design::{Design, Sensitivity};
 use super::problem::Problem;
-use super::settings::{Bandwidth, Relevance, Settings};
 use super::weights::blocks;
 use crate::adam::Adam;
 use crate::fourier::Scales;
 use crate::linalg::{Into, Mat, multiply, product};
+use crate::settings::{Bandwidth, CosineSettings, InputScales};
 
 /// ∂L/∂ln γ (one number) or ∂L/∂ln r_d (one per input, summing to ∂L/∂ln γ) at the current q.
 ///
@@ -54,10 +54,10 @@ pub(crate) struct Ascent {
 }
 
 impl Ascent {
-    pub(crate) fn new(settings: &Settings, inputs: usize) -> Self {
+    pub(crate) fn new(settings: &CosineSettings, inputs: usize) -> Self {
         let learns_bandwidth = matches!(settings.bandwidth, Bandwidth::Learned { .. });
-        let sensitivity = match (&settings.relevance, learns_bandwidth) {
-            (Relevance::Learned, _) => Sensitivity::Relevance,
+        let sensitivity = match (&settings.input_scales, learns_bandwidth) {
+            (InputScales::Learned, _) => Sensitivity::Relevance,
             (_, true) => Sensitivity::Bandwidth,
             (_, false) => Sensitivity::None,
         };

@@ -4,9 +4,9 @@ use super::design::{Design, Sensitivity};
 use super::gamma::Gamma;
 use super::moments::Moments;
 use super::problem::Problem;
-use super::settings::{GammaPrior, Noise, Precision, Settings};
 use super::weights::{Given, Weights};
 use crate::error::Result;
+use crate::settings::{CosineSettings, GammaPrior, Noise, Precision};
 
 /// q as it stands, with the priors it is measured against.
 #[derive(Clone)]
@@ -28,7 +28,7 @@ pub(crate) struct Beliefs {
 
 impl Beliefs {
     /// Where the updates begin: ⟨α⟩ = 1/variance, ⟨τ⟩ = 10/variance of a typical target, ⟨b⟩ = 0.
-    pub(crate) fn start(problem: &Problem, design: &Design, settings: &Settings) -> Self {
+    pub(crate) fn start(problem: &Problem, design: &Design, settings: &CosineSettings) -> Self {
         let tasks = problem.tasks();
         let features = design.columns();
         let waves = design.basis.cosines();

@@ -42,21 +42,6 @@ impl Bound {
             + self.bias_entropy
     }
 
-    /// A bound with everything but hyper-parameters integrated out: the kernel form has nothing else.
-    pub(crate) fn collapsed(value: f64) -> Bound {
-        Bound {
-            likelihood: value,
-            weights_prior: 0.0,
-            precision_prior: 0.0,
-            noise_prior: 0.0,
-            bias_prior: 0.0,
-            weights_entropy: 0.0,
-            precision_entropy: 0.0,
-            noise_entropy: 0.0,
-            bias_entropy: 0.0,
-        }
-    }
-
     pub(crate) fn of(q: &Beliefs, problem: &Problem) -> Bound {
         let tasks = problem.tasks();
         let (c, ln_two_pi) = (tasks as f64, TAU.ln());

@@ -1,9 +1,8 @@
 //! The Gamma distribution by shape and rate: prior and posterior of every precision.
 
-use super::settings::GammaPrior;
+use crate::settings::GammaPrior;
 use libm::lgamma;
 use serde::{Deserialize, Serialize};
-use special::Gamma as _;
 
 /// Ga(shape, rate), mean shape/rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,12 +27,12 @@ impl Gamma {
 
     /// ⟨ln x⟩ = ψ(a) − ln b.
     pub(crate) fn mean_ln(self) -> f64 {
-        self.shape.digamma() - self.rate.ln()
+        digamma(self.shape) - self.rate.ln()
     }
 
     /// a − ln b + ln Γ(a) + (1 − a) ψ(a).
     pub(crate) fn entropy(self) -> f64 {
-        self.shape - self.rate.ln() + lgamma(self.shape) + (1.0 - self.shape) * self.shape.digamma()
+        self.shape - self.rate.ln() + lgamma(self.shape) + (1.0 - self.shape) * digamma(self.shape)
     }
 
     /// E ln p(x) under the prior.
@@ -43,9 +42,41 @@ impl Gamma {
     }
 }
 
+/// ψ(x) = d ln Γ(x)/dx for x > 0: by ψ(x) = ψ(x + 1) − 1/x up to 10, from there by the asymptotic series, whose next term
+/// is below 1e-16.
+fn digamma(mut x: f64) -> f64 {
+    let mut sum = 0.0;
+    while x < 10.0 {
+        sum -= x.recip();
+        x += 1.0;
+    }
+    // B₂ₖ/2k for k = 1, 2, …
+    const SERIES: [f64; 7] =
+        [1.0 / 12.0, -1.0 / 120.0, 1.0 / 252.0, -1.0 / 240.0, 1.0 / 132.0, -691.0 / 32760.0, 1.0 / 12.0];
+    let square = (x * x).recip();
+    let tail = SERIES.iter().rev().fold(0.0, |tail, term| square * (term + tail));
+    sum + x.ln() - 0.5 / x - tail
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digamma_has_its_known_values() {
+        const EULER: f64 = 0.577_215_664_901_532_9;
+        let half = -EULER - 2.0 * std::f64::consts::LN_2;
+        // ψ(1), ψ(½), ψ(n) = −γ + Σ 1/k, ψ(n + ½) = ψ(½) + Σ 2/(2k − 1).
+        let harmonic = |n: u32| -EULER + (1..n).map(|k| 1.0 / f64::from(k)).sum::<f64>();
+        let odd = |n: u32| half + (1..=n).map(|k| 2.0 / (2.0 * f64::from(k) - 1.0)).sum::<f64>();
+        for n in [1, 2, 3, 9, 10, 11, 40, 1000] {
+            assert!((digamma(f64::from(n)) - harmonic(n)).abs() < 1e-13, "{n}");
+            assert!((digamma(f64::from(n) + 0.5) - odd(n)).abs() < 1e-13, "{n}");
+        }
+        assert!((digamma(0.5) - half).abs() < 1e-14);
+        assert!((digamma(1e-6) + 1e6 + EULER).abs() < 1e-5);
+        assert!((digamma(1e12) - 1e12f64.ln()).abs() < 1e-11);
+    }
 
     /// Integrates f(x) p(x) numerically in t = ln x.
     fn expect(q: Gamma, f: impl Fn(f64) -> f64) -> f64 {

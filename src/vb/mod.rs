@@ -11,19 +11,13 @@ mod moments;
 mod problem;
 mod prune;
 mod resolvent;
-mod settings;
-mod spelling;
 #[cfg(test)]
 mod tests;
 mod trace;
 mod weights;
 
-pub use bound::Bound;
+use bound::Bound;
 pub use gamma::Gamma;
-pub use settings::{
-    Bandwidth, FeatureCount, Form, GammaPrior, Noise, Precision, Pruning, Relevance, Settings, TargetScale,
-};
-pub use spelling::PRESETS;
 pub use trace::{Iteration, Observer, Stop};
 
 pub(crate) use problem::{Group, Problem};
@@ -31,12 +25,21 @@ pub(crate) use problem::{Group, Problem};
 use crate::error::Result;
 use crate::fourier::{Basis, Recipe, Scales};
 use crate::linalg::Threads;
+use crate::settings::{Bandwidth, CosineSettings, InputScales};
 use bandwidth::Ascent;
 use beliefs::Beliefs;
 use design::{Design, Sensitivity};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+
+/// What is drawn and inferred, and how long.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub(crate) settings: &'a CosineSettings,
+    pub(crate) max_iterations: usize,
+    pub(crate) seed: u64,
+}
 
 /// Where inference ended.
 pub(crate) struct Inference {
@@ -52,28 +55,23 @@ pub(crate) struct Inference {
 }
 
 impl Inference {
-    pub(crate) fn bound(&self) -> f64 {
-        self.trace.last().map_or(f64::NEG_INFINITY, |last| last.bound.total())
+    fn bound(&self) -> f64 {
+        self.trace.last().map_or(f64::NEG_INFINITY, |last| last.objective)
     }
 }
 
 /// Runs every restart and keeps the one with the best bound. Restarts run in parallel with one thread each; a
 /// single one may use all threads itself. Either way the bits are the same.
-pub(crate) fn infer_best(
-    problem: &Problem,
-    settings: &Settings,
-    count: usize,
-    observer: Observer<'_>,
-) -> Result<Inference> {
+pub(crate) fn infer_best(problem: &Problem, plan: Plan<'_>, count: usize, observer: Observer<'_>) -> Result<Inference> {
     let one = |restart: usize, threads: Threads| {
-        let basis = draw(problem, settings, count, restart);
-        infer(problem, settings, basis, restart, threads, observer)
+        let basis = draw(problem, plan, count, restart);
+        infer(problem, plan, basis, restart, threads, observer)
     };
-    if settings.restarts == 1 {
+    if plan.settings.restarts == 1 {
         return one(0, Threads::current());
     }
     let runs: Vec<Result<Inference>> =
-        (0..settings.restarts).into_par_iter().map(|restart| one(restart, Threads::ONE)).collect();
+        (0..plan.settings.restarts).into_par_iter().map(|restart| one(restart, Threads::ONE)).collect();
     let mut best: Option<Inference> = None;
     for run in runs {
         let run = run?;
@@ -86,8 +84,8 @@ pub(crate) fn infer_best(
 }
 
 /// The features of one restart: each has a random stream of its own.
-fn draw(problem: &Problem, settings: &Settings, count: usize, restart: usize) -> Basis {
-    let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+fn draw(problem: &Problem, Plan { settings, seed, .. }: Plan<'_>, count: usize, restart: usize) -> Basis {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(restart as u64);
     let recipe = Recipe {
         spectrum: settings.spectrum,
@@ -102,12 +100,13 @@ fn draw(problem: &Problem, settings: &Settings, count: usize, restart: usize) ->
 /// The algorithm.
 pub(crate) fn infer(
     problem: &Problem,
-    settings: &Settings,
+    plan: Plan<'_>,
     basis: Basis,
     restart: usize,
     threads: Threads,
     observer: Observer<'_>,
 ) -> Result<Inference> {
+    let settings = plan.settings;
     let scales = first_scales(settings, problem.inputs.ncols());
     let mut design = Design::new(problem, basis, scales, threads);
     let mut q = Beliefs::start(problem, &design, settings);
@@ -126,8 +125,8 @@ pub(crate) fn infer(
         q.update_noise(problem); // (7, 8)
         let bound = Bound::of(&q, problem); // (9)
 
-        trace.push(Iteration::of(restart, trace.len() + 1, bound, &design, &q));
-        if let Some(stop) = trace::stop(&trace, settings, observer) {
+        trace.push(Iteration::of(restart, trace.len() + 1, bound.total(), &design, &q));
+        if let Some(stop) = trace::stop(&trace, plan, observer) {
             break stop;
         }
         if let Some(kept) = prune::survivors(settings.pruning, problem, &design, &q) {
@@ -156,13 +155,13 @@ fn no_moments(problem: &Problem) -> Vec<Option<moments::Moments>> {
     problem.groups.iter().map(|_| None).collect()
 }
 
-fn first_scales(settings: &Settings, inputs: usize) -> Scales {
+fn first_scales(settings: &CosineSettings, inputs: usize) -> Scales {
     let bandwidth = match settings.bandwidth {
         Bandwidth::Fixed(value) | Bandwidth::Learned { start: Some(value) } => value,
         Bandwidth::Learned { start: None } => 1.0 / inputs as f64,
     };
-    match &settings.relevance {
-        Relevance::Fixed(values) => Scales { bandwidth, relevance: values.clone() },
-        Relevance::Uniform | Relevance::Learned => Scales::uniform(bandwidth, inputs),
+    match &settings.input_scales {
+        InputScales::Fixed(values) => Scales { bandwidth, relevance: values.clone() },
+        InputScales::Uniform | InputScales::Learned => Scales::uniform(bandwidth, inputs),
     }
 }

@@ -3,8 +3,8 @@
 use super::beliefs::Beliefs;
 use super::design::Design;
 use super::problem::Problem;
-use super::settings::Pruning;
 use crate::linalg::dot;
+use crate::settings::Pruning;
 
 /// The columns to keep, or `None` if all stay. Feature m is expected to add E‖w_m‖²/C · mean(φ_m²) to the variance of
 /// a target; it goes when that is less than the given fraction of an equal share, the mean variance of the targets

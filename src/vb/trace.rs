@@ -1,9 +1,8 @@
 //! What happened, sweep by sweep, and when it is enough.
 
+use super::Plan;
 use super::beliefs::Beliefs;
-use super::bound::Bound;
 use super::design::Design;
-use super::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
@@ -14,8 +13,9 @@ pub struct Iteration {
     pub restart: usize,
     /// Counted from one.
     pub number: usize,
-    /// The bound and its terms after the sweep.
-    pub bound: Bound,
+    /// What the fit climbs, in nats: the variational bound on the log evidence for drawn cosines; for a kernel the log
+    /// marginal likelihood plus the log prior of its hyper-parameters, constants aside.
+    pub objective: f64,
     /// Features still in the model, links included.
     pub active: usize,
     /// Bandwidth γ during the sweep.
@@ -25,11 +25,11 @@ pub struct Iteration {
 }
 
 impl Iteration {
-    pub(crate) fn of(restart: usize, number: usize, bound: Bound, design: &Design, q: &Beliefs) -> Self {
+    pub(crate) fn of(restart: usize, number: usize, objective: f64, design: &Design, q: &Beliefs) -> Self {
         Iteration {
             restart,
             number,
-            bound,
+            objective,
             active: design.columns(),
             bandwidth: design.scales.bandwidth,
             noise_precision: q.noise.iter().map(|t| t.mean()).collect(),
@@ -53,7 +53,7 @@ pub enum Stop {
 pub type Observer<'a> = &'a (dyn Fn(&Iteration) -> ControlFlow<()> + Sync);
 
 /// Whether the last sweep was the last.
-pub(crate) fn stop(trace: &[Iteration], settings: &Settings, observer: Observer<'_>) -> Option<Stop> {
+pub(crate) fn stop(trace: &[Iteration], plan: Plan<'_>, observer: Observer<'_>) -> Option<Stop> {
     let last = trace.last()?;
     if observer(last).is_break() {
         return Some(Stop::Requested);
@@ -61,10 +61,10 @@ pub(crate) fn stop(trace: &[Iteration], settings: &Settings, observer: Observer<
     if let [.., before, last] = trace
         && before.active == last.active
     {
-        let (before, now) = (before.bound.total(), last.bound.total());
-        if (now - before).abs() < settings.tolerance * now.abs().max(1.0) {
+        let (before, now) = (before.objective, last.objective);
+        if (now - before).abs() < plan.settings.tolerance * now.abs().max(1.0) {
             return Some(Stop::Converged);
         }
     }
-    (trace.len() >= settings.max_iterations).then_some(Stop::MaxIterations)
+    (trace.len() >= plan.max_iterations).then_some(Stop::MaxIterations)
 }

@@ -1,7 +1,7 @@
 //! `rffblr fit`: what it writes, what it says, and how settings reach the model.
 
 use crate::common::{Folder, cohort, fitted};
-use rffblr::{FeatureCount, Model, Settings, data::Encoding};
+use rffblr::{CosineSettings, FeatureCount, Model, Settings, data::Encoding};
 
 const QUICK: [&str; 2] = ["--features=20", "--max-iterations=5"];
 
@@ -99,16 +99,18 @@ fn the_summary_shows_what_the_library_computes() {
 #[test]
 fn preset_then_file_then_flags() {
     let folder = Folder::new();
-    folder.put("cohort.csv", cohort()).put("s.toml", "max_iterations = 7\nseed = 4\nfeatures = { exactly = 9 }\n");
+    folder.put("cohort.csv", cohort()).put("s.toml", "max_iterations = 7\nseed = 4\nfeatures = 9\n");
     let base = ["fit", "cohort.csv", "--targets=last:2", "--ignore=id", "-o-", "-q", "--preset=paper"];
     let settings = |more: &[&str]| {
         let ran = folder.done(&[&base, more].concat());
         Model::from_json(&ran.out).unwrap().settings().clone()
     };
-    let file = Settings { max_iterations: 7, seed: 4, features: FeatureCount::Exactly(9), ..Settings::PAPER };
+    let nine = CosineSettings { features: FeatureCount::Exactly(9), ..CosineSettings::PAPER };
+    let file = Settings { form: nine.clone().into(), max_iterations: 7, seed: 4 };
     assert_eq!(settings(&["--config=s.toml"]), file);
     let both = settings(&["--config=s.toml", "--seed=5", "--noise=per-task"]);
-    assert_eq!(both, Settings { seed: 5, noise: rffblr::Noise::PerTask, ..file });
+    let noise = rffblr::Noise::PerTask;
+    assert_eq!(both, Settings { form: CosineSettings { noise, ..nine }.into(), seed: 5, ..file });
     folder.put("bad.toml", "seed = 1\nfeature = 3\n");
     let wrong = [&base[..], &["--config=bad.toml"]].concat();
     folder.fails(&wrong, &["bad.toml", "line 2", "feature"]);

@@ -1,7 +1,7 @@
 //! Same seed and settings, same bits, for 1, 2 or 8 threads.
 
 use crate::{normal, smooth, with_gaps};
-use rffblr::{FeatureCount, Settings, fit};
+use rffblr::{CosineSettings, FeatureCount, Settings, fit};
 
 fn bits(threads: usize, data: &rffblr::data::Dataset, settings: &Settings) -> String {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -18,11 +18,40 @@ fn threads_do_not_change_a_bit() {
     let gaps = with_gaps(&smooth(80, 5, 3, 41), 6);
     for (data, settings) in [
         // Large enough that matrix products are split: dual, then primal.
-        (&large, Settings { features: FeatureCount::PerRow(4.0), max_iterations: 4, ..Settings::COSINES }),
-        (&large, Settings { features: FeatureCount::PerRow(0.9), max_iterations: 4, ..Settings::COSINES }),
-        (&large, Settings { features: FeatureCount::PerRow(3.0), max_iterations: 12, links: true, ..Settings::PAPER }),
+        (
+            &large,
+            Settings {
+                form: CosineSettings { features: FeatureCount::PerRow(4.0), ..CosineSettings::DEFAULT }.into(),
+                max_iterations: 4,
+                ..Settings::COSINES
+            },
+        ),
+        (
+            &large,
+            Settings {
+                form: CosineSettings { features: FeatureCount::PerRow(0.9), ..CosineSettings::DEFAULT }.into(),
+                max_iterations: 4,
+                ..Settings::COSINES
+            },
+        ),
+        (
+            &large,
+            Settings {
+                form: CosineSettings { features: FeatureCount::PerRow(3.0), links: true, ..CosineSettings::PAPER }
+                    .into(),
+                max_iterations: 12,
+                ..Settings::PAPER
+            },
+        ),
         // Restarts run in parallel.
-        (&gaps, Settings { restarts: 5, max_iterations: 10, ..Settings::COSINES }),
+        (
+            &gaps,
+            Settings {
+                form: CosineSettings { restarts: 5, ..CosineSettings::DEFAULT }.into(),
+                max_iterations: 10,
+                ..Settings::COSINES
+            },
+        ),
     ] {
         let one = bits(1, data, &settings);
         assert_eq!(one, bits(1, data, &settings), "same run twice");

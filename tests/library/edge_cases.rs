@@ -4,17 +4,20 @@ use crate::{assert_close, normal, smooth, with_gaps};
 use proptest::prelude::*;
 use rffblr::data::{Dataset, Weights};
 use rffblr::linalg::Mat;
-use rffblr::{FeatureCount, Form, Model, Noise, Pruning, Settings, TargetScale, fit};
+use rffblr::{CosineSettings, FeatureCount, Form, Model, Noise, Pruning, Settings, TargetScale, fit};
 use std::sync::Arc;
 
 fn presets() -> [Settings; 5] {
     let quick = |s: Settings| Settings { max_iterations: 40, ..s };
     [
         quick(Settings::DEFAULT),
-        quick(Settings { form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT }),
+        quick(Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT }),
         quick(Settings::COSINES),
-        quick(Settings { links: true, ..Settings::PAPER }),
-        quick(Settings { links: true, targets: TargetScale::Raw, ..Settings::PAPER }),
+        quick(Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER }),
+        quick(Settings {
+            form: CosineSettings { links: true, target_scale: TargetScale::Raw, ..CosineSettings::PAPER }.into(),
+            ..Settings::PAPER
+        }),
     ]
 }
 
@@ -22,7 +25,7 @@ fn presets() -> [Settings; 5] {
 fn fits(what: &str, data: &Dataset) {
     for settings in presets() {
         let model = fit(data, &settings).unwrap_or_else(|e| panic!("{what}: {e}"));
-        assert!(model.bound().is_finite(), "{what}: bound {}", model.bound());
+        assert!(model.objective().is_finite(), "{what}: bound {}", model.objective());
         let loo = model.leave_one_out(data).unwrap();
         for p in [model.predict(data.inputs()).unwrap(), loo] {
             for c in 0..p.mean.ncols() {
@@ -73,7 +76,13 @@ fn awkward_targets_work() {
     let huge = Dataset::new(x.clone(), column(&|n| 1e150 * x[(n, 0)])).unwrap();
     let model = fit(&huge, &Settings::DEFAULT).unwrap();
     assert!(model.predict(x.as_ref()).unwrap().std[(0, 0)].is_finite());
-    let raw = fit(&huge, &Settings { targets: TargetScale::Raw, ..Settings::PAPER });
+    let raw = fit(
+        &huge,
+        &Settings {
+            form: CosineSettings { target_scale: TargetScale::Raw, ..CosineSettings::PAPER }.into(),
+            ..Settings::PAPER
+        },
+    );
     assert!(raw.unwrap_err().to_string().contains("standardise"));
 }
 
@@ -85,18 +94,31 @@ fn the_smallest_problems_work() {
     fits("D = 411, N = 50", &Dataset::new(normal(50, 411, 1), normal(50, 3, 2)).unwrap());
     let data = smooth(20, 2, 2, 3);
     for links in [true, false] {
-        let one = Settings { features: FeatureCount::Exactly(1), links, ..Settings::COSINES };
+        let one = Settings {
+            form: CosineSettings { features: FeatureCount::Exactly(1), links, ..CosineSettings::DEFAULT }.into(),
+            ..Settings::COSINES
+        };
         let p = fit(&data, &one).unwrap().predict(data.inputs()).unwrap();
         assert!(p.mean[(0, 0)].is_finite());
     }
-    let only_links = Settings { features: FeatureCount::Exactly(0), links: true, ..Settings::COSINES };
+    let only_links = Settings {
+        form: CosineSettings { features: FeatureCount::Exactly(0), links: true, ..CosineSettings::DEFAULT }.into(),
+        ..Settings::COSINES
+    };
     assert_eq!(fit(&data, &only_links).unwrap().active_features(), 2);
 }
 
 #[test]
 fn a_target_of_pure_noise_prunes_to_the_mean() {
     let data = Dataset::new(normal(60, 2, 8), normal(60, 5, 9)).unwrap();
-    let model = fit(&data, &Settings { pruning: rffblr::Pruning::BelowEqualShare(50.0), ..Settings::PAPER }).unwrap();
+    let model = fit(
+        &data,
+        &Settings {
+            form: CosineSettings { pruning: rffblr::Pruning::BelowEqualShare(50.0), ..CosineSettings::PAPER }.into(),
+            ..Settings::PAPER
+        },
+    )
+    .unwrap();
     assert_eq!(model.active_features(), 0);
     let p = model.predict(data.inputs()).unwrap();
     for c in 0..5 {
@@ -172,7 +194,10 @@ fn a_model_that_drops_every_feature_predicts_the_mean() {
     let data = smooth(30, 2, 2, 95);
     for noise in [Noise::Shared, Noise::PerTask] {
         // No feature can add ten thousand times the variance of the targets.
-        let settings = Settings { pruning: Pruning::BelowEqualShare(1e6), noise, ..Settings::PAPER };
+        let settings = Settings {
+            form: CosineSettings { pruning: Pruning::BelowEqualShare(1e6), noise, ..CosineSettings::PAPER }.into(),
+            ..Settings::PAPER
+        };
         for data in [data.clone(), with_gaps(&data, 5)] {
             let model = fit(&data, &settings).unwrap();
             assert_eq!(model.active_features(), 0);
@@ -215,9 +240,9 @@ proptest! {
         let x = Mat::from_fn(rows, inputs, |n, d| finite(at(n * inputs + d)));
         let y = Mat::from_fn(rows, tasks, |n, c| at(20 + n * tasks + c));
         let mut settings = Settings { max_iterations: 6, ..presets()[which].clone() };
-        if settings.form == Form::Cosines {
+        if let Form::Cosines(cosines) = &mut settings.form {
             // A weight of 1e300 stands for as many rows: per row there would be a million cosines.
-            settings.features = FeatureCount::Exactly(9);
+            cosines.features = FeatureCount::Exactly(9);
         }
         let data = Dataset::new(x, y).and_then(|data| match &weights {
             Some(weights) if repeats => data.with_weights(Weights::Repeats(weights[..rows].to_vec())),

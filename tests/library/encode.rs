@@ -3,7 +3,7 @@
 use rffblr::data::{EncodeError, Encoder, Encoding, MissingInputs, Note, RoleChoice, Roles, Weights};
 use rffblr::linalg::Mat;
 use rffblr::table::{Column, MISSING, Table, Values};
-use rffblr::{FeatureCount, Model, Settings, fit};
+use rffblr::{CosineSettings, FeatureCount, Model, Settings, fit};
 
 const NAN: f64 = f64::NAN;
 
@@ -260,7 +260,11 @@ fn what_cannot_be_learned_from_is_refused() {
 fn a_model_keeps_its_encoder_and_refuses_another() {
     let (encoder, _) = learned();
     let (data, _) = encoder.dataset(&table(), &[0, 1, 3, 4]).unwrap();
-    let settings = Settings { features: FeatureCount::Exactly(4), max_iterations: 3, ..Settings::COSINES };
+    let settings = Settings {
+        form: CosineSettings { features: FeatureCount::Exactly(4), ..CosineSettings::DEFAULT }.into(),
+        max_iterations: 3,
+        ..Settings::COSINES
+    };
     let bare = fit(&data, &settings).unwrap();
     assert!(bare.encoder().is_none() && !bare.to_json().unwrap().contains("\"encoder\""));
     let other = Encoder::of_numbers(&list(&["age"]), &list(&["y", "z"]));
@@ -284,7 +288,10 @@ fn a_model_keeps_its_encoder_and_refuses_another() {
 fn links_are_slopes_in_the_units_of_the_data() {
     // With links alone the function is linear: its slope is the difference of two predictions one unit apart.
     let data = crate::smooth(40, 3, 2, 90);
-    let settings = Settings { features: FeatureCount::Exactly(0), ..Settings::COSINES };
+    let settings = Settings {
+        form: CosineSettings { features: FeatureCount::Exactly(0), ..CosineSettings::DEFAULT }.into(),
+        ..Settings::COSINES
+    };
     let model = fit(&data, &settings).unwrap();
     let probe = Mat::from_fn(4, 3, |i, d| if i == d + 1 { 1.0 } else { 0.0 });
     let mean = model.predict_mean(probe.as_ref()).unwrap();

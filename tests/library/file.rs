@@ -4,21 +4,33 @@ use crate::{normal, smooth, with_gaps};
 use rffblr::data::{Folds, Split, Standardiser};
 use rffblr::evaluate::check;
 use rffblr::metrics::SplitBy;
-use rffblr::{FORMAT_VERSION, FeatureCount, Form, Model, Settings, fit};
+use rffblr::{CosineSettings, FORMAT_VERSION, FeatureCount, Form, Model, Settings, fit};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
 fn model() -> Model {
     let data = with_gaps(&smooth(30, 3, 2, 70), 7);
-    fit(&data, &Settings { features: FeatureCount::Exactly(12), max_iterations: 15, ..Settings::COSINES }).unwrap()
+    fit(
+        &data,
+        &Settings {
+            form: CosineSettings { features: FeatureCount::Exactly(12), ..CosineSettings::DEFAULT }.into(),
+            max_iterations: 15,
+            ..Settings::COSINES
+        },
+    )
+    .unwrap()
 }
 
 #[test]
 fn a_saved_model_predicts_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.json");
-    let sparse = Settings { form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT };
-    for settings in [Settings::DEFAULT, sparse, Settings { links: true, ..Settings::PAPER }] {
+    let sparse = Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
+    for settings in [
+        Settings::DEFAULT,
+        sparse,
+        Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER },
+    ] {
         let data = with_gaps(&smooth(30, 3, 2, 71), 7);
         let model = fit(&data, &Settings { max_iterations: 20, ..settings }).unwrap();
         model.save(&path).unwrap();
@@ -46,7 +58,7 @@ fn the_layout_of_the_json_does_not_matter() {
 fn no_row_of_the_data_is_in_the_file_of_a_formula() {
     let data = smooth(30, 3, 2, 73);
     let standardised = Standardiser::new(data.inputs(), None).apply(data.inputs(), data.input_names()).unwrap();
-    let sparse = Settings { form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT };
+    let sparse = Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
     let holds = |settings: &Settings, number: f64| {
         fit(&data, settings).unwrap().to_json().unwrap().contains(&number.to_string())
     };
@@ -146,7 +158,7 @@ fn inconsistent_files_are_refused() {
 #[test]
 fn a_check_is_kept_and_holds_no_row() {
     let data = with_gaps(&smooth(30, 3, 2, 77), 7);
-    let settings = Settings { max_iterations: 10, form: Form::Sinusoids { per_row: 0.3 }, ..Settings::DEFAULT };
+    let settings = Settings { max_iterations: 10, form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
     let folds = Folds::random(30, 3, 1).unwrap();
     let split = |fold: usize| Split::new(&data, &folds, fold);
     let found = check(&settings, &folds, SplitBy::Random { seed: 1 }, split, &|_| ControlFlow::Continue(()));

@@ -4,14 +4,22 @@ use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
 use rffblr::data::{Dataset, Weights, cohort};
 use rffblr::linalg::Mat;
 use rffblr::{
-    Bandwidth, Error, FeatureCount, Noise, Precision, Pruning, Relevance, Settings, Stop, TargetScale, fit,
-    fit_observed, metrics,
+    Bandwidth, CosineSettings, Error, FeatureCount, InputScales, Noise, Precision, Pruning, Settings, Stop,
+    TargetScale, fit, fit_observed, metrics,
 };
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+fn few() -> CosineSettings {
+    CosineSettings { features: FeatureCount::Exactly(40), ..CosineSettings::DEFAULT }
+}
+
+fn drawn(cosines: CosineSettings) -> Settings {
+    Settings { form: cosines.into(), max_iterations: 60, ..Settings::COSINES }
+}
+
 fn quick() -> Settings {
-    Settings { features: FeatureCount::Exactly(40), max_iterations: 60, ..Settings::COSINES }
+    drawn(few())
 }
 
 #[test]
@@ -36,9 +44,14 @@ fn permuted_rows_and_tasks_give_permuted_results() {
     let shuffled = data.select(&rows).unwrap();
     let y = Mat::from_fn(40, 3, |n, c| shuffled.targets()[(n, tasks[c])]);
     let shuffled = Dataset::new(shuffled.inputs().to_owned(), y).unwrap();
-    for settings in
-        [quick(), Settings { links: true, features: FeatureCount::Exactly(60), max_iterations: 30, ..Settings::PAPER }]
-    {
+    for settings in [
+        quick(),
+        Settings {
+            form: CosineSettings { links: true, features: FeatureCount::Exactly(60), ..CosineSettings::PAPER }.into(),
+            max_iterations: 30,
+            ..Settings::PAPER
+        },
+    ] {
         let (a, b) = (fit(&data, &settings).unwrap(), fit(&shuffled, &settings).unwrap());
         let new = normal(10, 3, 99);
         let (p, q) = (a.predict(new.as_ref()).unwrap(), b.predict(new.as_ref()).unwrap());
@@ -54,8 +67,16 @@ fn permuted_rows_and_tasks_give_permuted_results() {
 #[test]
 fn repeats_equal_repeated_rows() {
     for settings in [
-        Settings { features: FeatureCount::PerRow(0.8), max_iterations: 40, ..Settings::COSINES },
-        Settings { features: FeatureCount::PerRow(1.5), max_iterations: 40, links: true, ..Settings::PAPER },
+        Settings {
+            form: CosineSettings { features: FeatureCount::PerRow(0.8), ..CosineSettings::DEFAULT }.into(),
+            max_iterations: 40,
+            ..Settings::COSINES
+        },
+        Settings {
+            form: CosineSettings { features: FeatureCount::PerRow(1.5), links: true, ..CosineSettings::PAPER }.into(),
+            max_iterations: 40,
+            ..Settings::PAPER
+        },
     ] {
         let data = with_gaps(&smooth(25, 2, 2, 4), 6);
         let counts: Vec<usize> = (0..25).map(|n| [1, 3, 2, 0, 1][n % 5]).collect();
@@ -63,7 +84,7 @@ fn repeats_equal_repeated_rows() {
         let repeated: Vec<usize> = (0..25).flat_map(|n| vec![n; counts[n]]).collect();
         let repeated = data.select(&repeated).unwrap();
         let (a, b) = (fit(&weighted, &settings).unwrap(), fit(&repeated, &settings).unwrap());
-        assert_close("bound", a.bound(), b.bound(), 1e-7);
+        assert_close("bound", a.objective(), b.objective(), 1e-7);
         let new = normal(12, 2, 5);
         let (p, q) = (a.predict(new.as_ref()).unwrap(), b.predict(new.as_ref()).unwrap());
         assert_tables("mean", &p.mean, &q.mean, 1e-7);
@@ -92,16 +113,16 @@ fn scaling_a_target_scales_its_prediction_and_nothing_else() {
 #[test]
 fn restarts_use_different_draws_and_keep_the_best_bound() {
     let data = smooth(40, 3, 2, 3);
-    let settings = Settings { restarts: 4, ..quick() };
+    let settings = drawn(CosineSettings { restarts: 4, ..few() });
     let bounds = std::sync::Mutex::new(vec![f64::NEG_INFINITY; 4]);
     let model = fit_observed(&data, &settings, &|i| {
-        bounds.lock().unwrap()[i.restart] = i.bound.total();
+        bounds.lock().unwrap()[i.restart] = i.objective;
         ControlFlow::Continue(())
     })
     .unwrap();
     let bounds = bounds.into_inner().unwrap();
-    assert!(bounds.iter().all(|b| *b <= model.bound()));
-    assert!(bounds.contains(&model.bound()));
+    assert!(bounds.iter().all(|b| *b <= model.objective()));
+    assert!(bounds.contains(&model.objective()));
     assert!(bounds.windows(2).all(|pair| pair[0] != pair[1]), "{bounds:?}");
 }
 
@@ -111,7 +132,7 @@ fn every_way_to_stop_is_reported() {
     let converged = fit(&data, &Settings { max_iterations: 5000, ..quick() }).unwrap();
     assert_eq!(converged.stop(), Stop::Converged);
     let [.., a, b] = converged.trace() else { panic!("too short") };
-    assert!((b.bound.total() - a.bound.total()).abs() <= 1e-5 * b.bound.total().abs());
+    assert!((b.objective - a.objective).abs() <= 1e-5 * b.objective.abs());
 
     let short = fit(&data, &Settings { max_iterations: 3, ..quick() }).unwrap();
     assert_eq!((short.stop(), short.trace().len()), (Stop::MaxIterations, 3));
@@ -131,11 +152,16 @@ fn the_trace_rises_while_features_are_fixed() {
     let data = smooth(40, 3, 3, 12);
     for precision in [Precision::Free, Precision::Tied] {
         for noise in [Noise::Shared, Noise::PerTask] {
-            let settings =
-                Settings { precision, noise, pruning: Pruning::Never, bandwidth: Bandwidth::Fixed(0.2), ..quick() };
+            let settings = drawn(CosineSettings {
+                precision,
+                noise,
+                pruning: Pruning::Never,
+                bandwidth: Bandwidth::Fixed(0.2),
+                ..few()
+            });
             let model = fit(&data, &settings).unwrap();
             assert!(model.bandwidths().iter().all(|bandwidth| *bandwidth == 0.2));
-            let bounds: Vec<f64> = model.trace().iter().map(|i| i.bound.total()).collect();
+            let bounds: Vec<f64> = model.trace().iter().map(|i| i.objective).collect();
             assert!(bounds.windows(2).all(|pair| pair[1] >= pair[0] - 1e-9 * pair[0].abs()), "{bounds:?}");
         }
     }
@@ -146,12 +172,14 @@ fn learning_the_bandwidth_raises_the_bound() {
     let data = smooth(60, 2, 2, 13);
     for start in [0.005, 1.5] {
         let with = |bandwidth| {
-            let settings =
-                Settings { bandwidth, relevance: Relevance::Uniform, links: false, max_iterations: 300, ..quick() };
+            let settings = Settings {
+                max_iterations: 300,
+                ..drawn(CosineSettings { bandwidth, input_scales: InputScales::Uniform, links: false, ..few() })
+            };
             fit(&data, &settings).unwrap()
         };
         let (fixed, learned) = (with(Bandwidth::Fixed(start)), with(Bandwidth::Learned { start: Some(start) }));
-        assert!(learned.bound() > fixed.bound() + 5.0, "{} after {}", learned.bound(), fixed.bound());
+        assert!(learned.objective() > fixed.objective() + 5.0, "{} after {}", learned.objective(), fixed.objective());
     }
 }
 
@@ -162,9 +190,13 @@ fn learned_relevance_finds_the_inputs_that_matter() {
     let y = Mat::from_fn(150, 1, |n, _| (2.0 * x[(n, 2)]).sin() + 0.1 * error[(n, 0)]);
     let data = Dataset::new(x, y).unwrap();
     let settings = Settings {
-        relevance: Relevance::Learned,
-        links: false,
-        features: FeatureCount::Exactly(300),
+        form: CosineSettings {
+            input_scales: InputScales::Learned,
+            links: false,
+            features: FeatureCount::Exactly(300),
+            ..CosineSettings::DEFAULT
+        }
+        .into(),
         max_iterations: 150,
         ..Settings::COSINES
     };
@@ -181,7 +213,14 @@ fn the_paper_preset_is_sparse_and_accurate_on_easy_data() {
     for (links, targets) in
         [(false, TargetScale::Standardised), (true, TargetScale::Standardised), (true, TargetScale::Raw)]
     {
-        let model = fit(&data, &Settings { links, targets, ..Settings::PAPER }).unwrap();
+        let model = fit(
+            &data,
+            &Settings {
+                form: CosineSettings { links, target_scale: targets, ..CosineSettings::PAPER }.into(),
+                ..Settings::PAPER
+            },
+        )
+        .unwrap();
         let drawn = model.drawn_features() + if links { 2 } else { 0 };
         assert!(model.active_features() < drawn / 3, "{} of {drawn}", model.active_features());
         let p = model.predict(test.inputs()).unwrap();
@@ -194,22 +233,22 @@ fn the_paper_preset_is_sparse_and_accurate_on_easy_data() {
 fn settings_are_checked_by_name() {
     let data = smooth(10, 2, 1, 1);
     for (settings, name) in [
-        (Settings { restarts: 0, ..quick() }, "restarts"),
-        (Settings { max_iterations: 0, ..quick() }, "max_iterations"),
-        (Settings { tolerance: -1.0, ..quick() }, "tolerance"),
-        (Settings { learning_rate: f64::NAN, ..quick() }, "learning_rate"),
-        (Settings { bandwidth: Bandwidth::Fixed(0.0), ..quick() }, "bandwidth"),
-        (Settings { relevance: Relevance::Fixed(vec![1.0, -1.0]), ..quick() }, "relevance"),
-        (Settings { features: FeatureCount::Exactly(0), links: false, ..quick() }, "features"),
-        (Settings { features: FeatureCount::Exactly(usize::MAX), ..quick() }, "features"),
-        (Settings { pruning: Pruning::BelowEqualShare(0.1), ..quick() }, "pruning"),
-        (Settings { spectrum: rffblr::fourier::Spectrum::LaplaceL1, ..quick() }, "directions"),
+        (drawn(CosineSettings { restarts: 0, ..few() }), "restarts"),
+        (Settings { max_iterations: 0, ..quick() }, "max-iterations"),
+        (drawn(CosineSettings { tolerance: -1.0, ..few() }), "tolerance"),
+        (drawn(CosineSettings { learning_rate: f64::NAN, ..few() }), "learning-rate"),
+        (drawn(CosineSettings { bandwidth: Bandwidth::Fixed(0.0), ..few() }), "bandwidth"),
+        (drawn(CosineSettings { input_scales: InputScales::Fixed(vec![1.0, -1.0]), ..few() }), "input-scales"),
+        (drawn(CosineSettings { features: FeatureCount::Exactly(0), links: false, ..few() }), "features"),
+        (drawn(CosineSettings { features: FeatureCount::Exactly(usize::MAX), ..few() }), "features"),
+        (drawn(CosineSettings { pruning: Pruning::BelowEqualShare(0.1), ..few() }), "pruning"),
+        (drawn(CosineSettings { spectrum: rffblr::fourier::Spectrum::LaplaceL1, ..few() }), "directions"),
     ] {
         match fit(&data, &settings) {
             Err(Error::Setting { name: found, .. }) => assert_eq!(found, name),
             other => panic!("{name}: {:?}", other.map(|_| "fitted")),
         }
     }
-    let wrong = Settings { relevance: Relevance::Fixed(vec![1.0]), ..quick() };
+    let wrong = drawn(CosineSettings { input_scales: InputScales::Fixed(vec![1.0]), ..few() });
     assert!(matches!(fit(&data, &wrong), Err(Error::Shape { .. })));
 }

@@ -4,10 +4,18 @@ use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
 use rffblr::data::{Dataset, Weights};
 use rffblr::fourier::Scales;
 use rffblr::linalg::{Mat, MatRef};
-use rffblr::{FeatureCount, Form, Model, Noise, Settings, fit};
+use rffblr::{CosineSettings, FeatureCount, Form, Model, Noise, Settings, fit};
+
+fn cosines(features: usize, noise: Noise) -> CosineSettings {
+    CosineSettings { features: FeatureCount::Exactly(features), noise, ..CosineSettings::DEFAULT }
+}
+
+fn drawn(cosines: CosineSettings) -> Settings {
+    Settings { form: cosines.into(), max_iterations: 40, ..Settings::COSINES }
+}
 
 fn settings(features: usize, noise: Noise) -> Settings {
-    Settings { features: FeatureCount::Exactly(features), noise, max_iterations: 40, ..Settings::COSINES }
+    drawn(cosines(features, noise))
 }
 
 /// Primal and dual, shared and per-task noise, complete and not, weighted and not.
@@ -168,7 +176,11 @@ fn leave_one_out_survives_interpolation() {
     let x = normal(12, 2, 90);
     let y = Mat::from_fn(12, 1, |n, _| x[(n, 0)] + 0.5 * x[(n, 1)] * x[(n, 1)]);
     let data = Dataset::new(x, y).unwrap();
-    let model = fit(&data, &Settings { max_iterations: 400, tolerance: 1e-12, ..settings(40, Noise::Shared) }).unwrap();
+    let model = fit(
+        &data,
+        &Settings { max_iterations: 400, ..drawn(CosineSettings { tolerance: 1e-12, ..cosines(40, Noise::Shared) }) },
+    )
+    .unwrap();
     assert!(model.nugget_std()[0] < 3e-3, "{:?}", model.nugget_std());
     let book = Textbook::of(&model, &data.inputs().to_owned());
     let loo = model.leave_one_out(&data).unwrap();
@@ -248,7 +260,7 @@ fn many_rows_are_predicted_like_few() {
 #[test]
 fn the_sinusoids_add_up_to_the_prediction() {
     let data = smooth(40, 3, 2, 63);
-    let model = fit(&data, &Settings { links: true, ..settings(24, Noise::PerTask) }).unwrap();
+    let model = fit(&data, &drawn(CosineSettings { links: true, ..cosines(24, Noise::PerTask) })).unwrap();
     let (waves, links, constants) = (model.sinusoids(), model.links(), model.constants().unwrap());
     assert_eq!((waves.len(), links.len()), (24, 3));
     assert!(fit(&data, &Settings::DEFAULT).unwrap().constants().is_none());
@@ -278,7 +290,7 @@ fn the_sinusoids_add_up_to_the_prediction() {
 #[test]
 fn the_kernel_view_reproduces_the_cosine_part() {
     let data = smooth(30, 3, 2, 64);
-    let many = Settings { links: false, ..settings(4000, Noise::PerTask) };
+    let many = drawn(CosineSettings { links: false, ..cosines(4000, Noise::PerTask) });
     let model = fit(&data, &many).unwrap();
     let view = model.kernel_view(data.inputs()).unwrap();
     assert!(view.kernel_max_error < 0.1, "{}", view.kernel_max_error);
@@ -305,11 +317,11 @@ fn the_kernel_view_reproduces_the_cosine_part() {
         assert!((p.mean[(n, 0)] - machine(n) - bias).abs() < 0.15, "row {n}");
     }
     // Free precisions take the weights out of the span of the kernel functions: the view says so.
-    let free = Settings { precision: rffblr::Precision::Free, ..settings(200, Noise::Shared) };
-    let free = fit(&data, &Settings { links: false, ..free }).unwrap();
+    let free = CosineSettings { precision: rffblr::Precision::Free, ..cosines(200, Noise::Shared) };
+    let free = fit(&data, &drawn(CosineSettings { links: false, ..free })).unwrap();
     assert!(free.kernel_view(data.inputs()).unwrap().weights_unexplained > 0.05);
     // Few features are a poor kernel: it says that too.
-    let few = fit(&data, &Settings { links: false, ..settings(6, Noise::PerTask) }).unwrap();
+    let few = fit(&data, &drawn(CosineSettings { links: false, ..cosines(6, Noise::PerTask) })).unwrap();
     assert!(few.kernel_view(data.inputs()).unwrap().kernel_rms_error > view.kernel_rms_error);
 }
 
@@ -325,7 +337,7 @@ fn unequal(weights: Option<Vec<f64>>) -> Dataset {
 #[test]
 fn the_weights_of_sinusoids_leave_open_a_share_of_each_targets_own_noise() {
     let data = unequal(None);
-    let model = fit(&data, &Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT }).unwrap();
+    let model = fit(&data, &Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT }).unwrap();
     let predicted = model.predict(data.inputs()).unwrap();
     let noise = model.nugget_std();
     assert!(noise[1] > 3.0 * noise[0], "{noise:?}");
@@ -342,7 +354,8 @@ fn the_weights_of_sinusoids_leave_open_a_share_of_each_targets_own_noise() {
 fn sinusoids_are_not_judged_by_what_they_cannot_do() {
     let data = smooth(60, 3, 2, 72);
     let rms = |per_row: f64| {
-        let model = fit(&data, &Settings { form: Form::Sinusoids { per_row }, ..Settings::DEFAULT }).unwrap();
+        let form = Form::Sinusoids { sparsity: 1.0 - per_row };
+        let model = fit(&data, &Settings { form, ..Settings::DEFAULT }).unwrap();
         let (fitted, left_out) = (model.predict_mean(data.inputs()).unwrap(), model.leave_one_out(&data).unwrap());
         let square = |table: &Mat<f64>| -> Vec<f64> {
             (0..2).map(|c| (0..60).map(|n| (data.targets()[(n, c)] - table[(n, c)]).powi(2)).sum::<f64>()).collect()
@@ -361,7 +374,7 @@ fn sinusoids_are_not_judged_by_what_they_cannot_do() {
 fn what_the_kernel_has_learned_is_told_of_its_sinusoids_too() {
     let data = smooth(40, 3, 2, 73);
     let machine = fit(&data, &Settings::DEFAULT).unwrap();
-    let sparse = fit(&data, &Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT }).unwrap();
+    let sparse = fit(&data, &Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT }).unwrap();
     assert_eq!(sparse.bandwidths(), machine.bandwidths());
     assert_eq!(sparse.kernels(), machine.kernels());
     assert_eq!(sparse.relevance(), machine.relevance());
@@ -373,7 +386,7 @@ fn what_the_kernel_has_learned_is_told_of_its_sinusoids_too() {
 /// that is left out takes its weight with it, a repeated one leaves its copies.
 #[test]
 fn weights_count_among_sinusoids() {
-    let form = Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT };
+    let form = Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT };
     let weighted = unequal(Some((0..60).map(|n| (n % 3) as f64).collect()));
     let rows: Vec<usize> = (0..60).flat_map(|n| std::iter::repeat_n(n, n % 3)).collect();
     let table = |from: MatRef<'_, f64>| Mat::from_fn(rows.len(), from.ncols(), |i, j| from[(rows[i], j)]);
@@ -393,7 +406,7 @@ fn weights_count_among_sinusoids() {
 fn far_away_nothing_is_known() {
     let data = smooth(20, 2, 2, 74);
     let far = Mat::from_fn(1, 2, |_, _| 1e160);
-    for settings in [Settings::DEFAULT, Settings { links: true, ..settings(8, Noise::Shared) }] {
+    for settings in [Settings::DEFAULT, drawn(CosineSettings { links: true, ..cosines(8, Noise::Shared) })] {
         let predicted = fit(&data, &settings).unwrap().predict(far.as_ref()).unwrap();
         assert!((0..2).all(|c| predicted.latent_std[(0, c)] > 1e150), "{:?}", predicted.latent_std);
     }

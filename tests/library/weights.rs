@@ -9,7 +9,7 @@ use rffblr::{Form, Model, Prediction, Settings, fit};
 
 fn forms() -> Vec<Settings> {
     let short = |settings: Settings| Settings { max_iterations: 40, ..settings };
-    let sinusoids = Settings { form: Form::Sinusoids { per_row: 0.25 }, ..Settings::DEFAULT };
+    let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT };
     [Settings::DEFAULT, sinusoids, Settings::COSINES, Settings::PAPER].map(short).to_vec()
 }
 

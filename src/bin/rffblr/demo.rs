@@ -8,7 +8,7 @@ use rffblr::data::{Cohort, Dataset, MissingInputs, Roles, cohort};
 use rffblr::linalg::MatRef;
 use rffblr::report::{Options, Report};
 use rffblr::table::{Column, Table, Values, write_csv};
-use rffblr::{Form, Model, Relevance, Settings, Stop, fit, metrics};
+use rffblr::{CosineSettings, Form, InputScales, Model, Settings, Stop, fit, metrics};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -42,11 +42,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
          {missing} target cells missing.\n\n",
         arguments.rows
     ))?;
-    let paper = Settings { links: true, ..Settings::PAPER };
+    let paper = CosineSettings { links: true, ..CosineSettings::PAPER };
+    let scaled = CosineSettings { input_scales: InputScales::Learned, ..paper.clone() };
     let presets = [
         ("default", Settings::DEFAULT),
-        ("paper", paper.clone()),
-        ("paper + relevance", Settings { relevance: Relevance::Learned, ..paper }),
+        ("paper", Settings { form: paper.into(), ..Settings::PAPER }),
+        ("paper + input scales", Settings { form: scaled.into(), ..Settings::PAPER }),
     ];
     let (mut summary, mut per_task, mut kept) = (Vec::new(), Vec::new(), None);
     for (name, settings) in presets {
@@ -58,11 +59,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             name.to_string(),
             format!("{:.3}", scores.overall),
             format!("{:.0} %", 100.0 * coverage),
-            match model.settings().form {
-                Form::Cosines => format!("{} of {}", model.active_features(), model.drawn_features() + inputs),
+            match &model.settings().form {
+                Form::Cosines(_) => format!("{} of {}", model.active_features(), model.drawn_features() + inputs),
                 _ => model.active_features().to_string(),
             },
-            format!("{:.1}", model.bound()),
+            format!("{:.1}", model.objective()),
             format!("{}{}", model.trace().len(), if model.stop() == Stop::Converged { "" } else { " (limit)" }),
             format!("{seconds:.2}"),
         ]);
@@ -70,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         kept = kept.or(Some((model, seconds)));
     }
     per_task.push(score_row("the truth itself", &metrics::task_r2(cohort.test.targets(), cohort.truth.as_ref())?));
-    let header = ["held-out rows", "task R²", "in 90 %", "terms", "bound", "steps", "seconds"];
+    let header = ["held-out rows", "task R²", "in 90 %", "terms", "objective", "steps", "seconds"];
     output::print(&format!("{}\n\n", output::table(header, summary)))?;
     let header = ["R² by target"].into_iter().chain(cohort.test.target_names().iter().map(String::as_str));
     output::print(&format!("{}\n\n", output::table(header, per_task)))?;

@@ -89,7 +89,8 @@ fn default_output(data: &Path) -> PathBuf {
 }
 
 fn sweeps_bar(settings: &Settings) -> ProgressBar {
-    let sweeps = (settings.max_iterations as u64).saturating_mul(settings.restarts as u64);
+    let restarts = settings.form.cosines().map_or(1, |cosines| cosines.restarts);
+    let sweeps = (settings.max_iterations as u64).saturating_mul(restarts as u64);
     let bar = output::progress(sweeps, "step {pos} of at most {len}  {msg}  {elapsed}, at most {eta} left");
     bar.set_message("starting");
     bar.enable_steady_tick(Duration::from_millis(200));
@@ -99,8 +100,8 @@ fn sweeps_bar(settings: &Settings) -> ProgressBar {
 fn show(bar: &ProgressBar, sweep: &Iteration) {
     bar.inc(1);
     if !bar.is_hidden() {
-        let (bound, active, bandwidth) = (sweep.bound.total(), sweep.active, sweep.bandwidth);
-        bar.set_message(format!("bound {bound:.1}  features {active}  bandwidth {bandwidth:.4}"));
+        let (objective, active, bandwidth) = (sweep.objective, sweep.active, sweep.bandwidth);
+        bar.set_message(format!("objective {objective:.1}  features {active}  bandwidth {bandwidth:.4}"));
     }
 }
 
@@ -154,11 +155,11 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
 
 fn made_of(model: &Model) -> String {
     let (kept, inputs) = (model.active_features(), model.input_names().len());
-    match model.settings().form {
+    match &model.settings().form {
         Form::Kernel => format!("A kernel machine of {kept} terms"),
         Form::Sinusoids { .. } => format!("{kept} sinusoids"),
-        Form::Cosines => {
-            let drawn = model.drawn_features() + if model.settings().links { inputs } else { 0 };
+        Form::Cosines(cosines) => {
+            let drawn = model.drawn_features() + if cosines.links { inputs } else { 0 };
             format!("Kept {kept} of {drawn} features")
         }
     }

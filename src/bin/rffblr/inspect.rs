@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use rffblr::data::{Encoding, MissingInputs, Weights};
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::Mat;
-use rffblr::{Form, Model, Settings, Sinusoid, Stop};
+use rffblr::{Form, Model, Sinusoid, Stop};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -88,7 +88,7 @@ fn facts(model: &Model) -> Value {
             "weights": model.weighting().map(|weights| weights.meaning()),
             "stop": model.stop(),
             "sweeps": model.trace().len(),
-            "bound": model.bound(),
+            "objective": model.objective(),
         },
         "check": model.check(),
         "settings": model.settings(),
@@ -112,22 +112,22 @@ fn words(model: &Model) -> String {
         "A model of {} from {}: the sum of {}{lines} and a constant.\n",
         count(targets.len(), "target"),
         count(inputs.len(), "input"),
-        match model.settings().form {
+        match &model.settings().form {
             Form::Kernel => format!("{} kernel terms, one for each training row", model.active_features()),
-            Form::Sinusoids { .. } | Form::Cosines => count(sinusoids.len(), "cosine"),
+            Form::Sinusoids { .. } | Form::Cosines(_) => count(sinusoids.len(), "cosine"),
         },
     );
     if model.settings().form == Form::Kernel {
         text += "The file holds the inputs of the training rows, standardised; sinusoids (fit --sparsity) would not.\n";
     }
     text += &format!(
-        "Written by {}, learned from {} rows (SHA-256 {}…), {} after {} steps, bound {:.1} nats.\n",
+        "Written by {}, learned from {} rows (SHA-256 {}…), {} after {} steps, objective {:.1} nats.\n",
         model.writer(),
         model.training_rows(),
         model.fingerprint().chars().take(12).collect::<String>(),
         stop_reason(model),
         model.trace().len(),
-        model.bound(),
+        model.objective(),
     );
     text += match model.weighting() {
         None => "",
@@ -161,8 +161,7 @@ fn words(model: &Model) -> String {
         }
     }
     if kernels.is_empty() {
-        let (spectrum, bandwidth) = (model.settings().spelled("spectrum"), model.bandwidths()[0]);
-        text += &format!("Kernel view: {spectrum} with bandwidth {}. ", significant(bandwidth));
+        text += &format!("Kernel view: bandwidth {}. ", significant(model.bandwidths()[0]));
     }
     text += "Scale says how fast the function may change along an input, not how much the input matters.\n";
     if let Some(table) = sinusoid_table(model, sinusoids) {
@@ -177,8 +176,7 @@ fn words(model: &Model) -> String {
         let header = [String::from("slope per unit of")].into_iter().chain(targets.iter().cloned());
         text += &section("Straight lines", output::table(header, links.iter().map(row).collect()));
     }
-    let row = |(name, _): &(&str, &str)| vec![name.to_string(), model.settings().spelled(name)];
-    let rows = Settings::NAMES.iter().map(row).collect();
+    let rows = model.settings().spelled().into_iter().map(|(name, value)| vec![name.to_string(), value]).collect();
     text + &section("Settings", output::table(["setting", "value"], rows))
 }
 

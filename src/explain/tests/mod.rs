@@ -10,7 +10,7 @@ use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared};
 use crate::linalg::{Cholesky, Mat, MatRef, Threads, dot, fill_upper, multiply, select_rows};
 use crate::model::{Function, Model, fit};
-use crate::vb::{Form, Settings};
+use crate::settings::{CosineSettings, Form, Settings};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -31,8 +31,8 @@ pub(super) fn data(rows: usize, inputs: usize, seed: u64) -> Dataset {
 /// cosines with links.
 pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let kernel = fit(data, &Settings::DEFAULT).unwrap();
-    let sinusoids = Settings { form: Form::Sinusoids { per_row: 0.5 }, ..Settings::DEFAULT };
-    let links = Settings { links: true, ..Settings::PAPER };
+    let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.5 }, ..Settings::DEFAULT };
+    let links = Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER };
     let none = Family { variance: 0.0, scale: 0.3 };
     let some = |family: Family| Family { variance: 1.0, scale: family.scale.max(0.2) };
     let nothing = |kernel: Kernel| Kernel { linear: 0.0, rbf: none, laplace: none, laplace_l1: none, ..kernel };
@@ -123,7 +123,8 @@ pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
     let points = model.standardised_inputs(table(points).as_ref()).unwrap();
     let one = Threads::ONE;
     let covariance = |task: usize| match &model.function {
-        Function::Waves(waves) => {
+        Function::Sinusoids(_) | Function::Cosines(_) => {
+            let waves = model.function.waves().unwrap();
             // Σ_c in full, from its precision: A^{-½}[V/(1 + τλ)Vᵀ + I − VVᵀ]A^{-½}.
             let posterior = &waves.posterior;
             let shape = posterior.shapes.iter().find(|shape| shape.tasks.contains(&task)).unwrap();
@@ -132,9 +133,9 @@ pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
                 let shrunk = |n: usize| 1.0 / (1.0 + posterior.tau[task] * shape.values[n]) - 1.0;
                 let sum: f64 = (0..v.ncols()).map(|n| v[(i, n)] * shrunk(n) * v[(j, n)]).sum();
                 let unit = if i == j { 1.0 } else { 0.0 };
-                posterior.unit(task) * (unit + sum) / (posterior.precision[i] * posterior.precision[j]).sqrt()
+                posterior.unit[task] * (unit + sum) / (posterior.precision[i] * posterior.precision[j]).sqrt()
             });
-            let features = waves.basis.features_and_one(points.as_ref(), &waves.scales);
+            let features = waves.features(points.as_ref());
             multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one)
         }
         Function::Kernel(machines) => {

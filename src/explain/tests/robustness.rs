@@ -5,8 +5,8 @@ use crate::explain::{Explainer, Kind, Value};
 use crate::kernel::{Kernel, KernelMachine};
 use crate::linalg::Mat;
 use crate::model::{Function, Model, fit};
+use crate::settings::{CosineSettings, Form, Settings};
 use crate::table;
-use crate::vb::{Form, Settings};
 use proptest::prelude::*;
 
 /// A table with a text, a number with gaps and a number without.
@@ -129,7 +129,7 @@ fn one_row_and_huge_numbers() {
         Mat::from_fn(12, 1, |n, _| small.targets()[(n, 0)] * 1e299),
     )
     .unwrap();
-    for settings in [Settings::DEFAULT, Settings { form: Form::Sinusoids { per_row: 0.5 }, ..Settings::DEFAULT }] {
+    for settings in [Settings::DEFAULT, Settings { form: Form::Sinusoids { sparsity: 0.5 }, ..Settings::DEFAULT }] {
         let model = fit(&huge, &settings).unwrap();
         let explainer = Explainer::new(&model, huge.inputs(), None).unwrap();
         let shapley = explainer.shapley_with_std(huge.inputs(), 12).unwrap();
@@ -178,8 +178,8 @@ proptest! {
         let data = data(rows, inputs, seed);
         let settings = match form {
             0 => Settings::DEFAULT,
-            1 => Settings { form: Form::Sinusoids { per_row: 0.4 }, ..Settings::DEFAULT },
-            _ => Settings { links: true, ..Settings::PAPER },
+            1 => Settings { form: Form::Sinusoids { sparsity: 0.6 }, ..Settings::DEFAULT },
+            _ => Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER },
         };
         let model = fit(&data, &settings).unwrap();
         let explainer = Explainer::new(&model, data.inputs(), None).unwrap();

@@ -1,19 +1,22 @@
 //! From what a file says to a model: everything later code relies on is checked here.
 
-use super::{Columns, Stored, StoredGroup, StoredMachine, StoredWaves};
+use super::{Columns, Stored, StoredCosines, StoredFunction, StoredGroup, StoredMachine, StoredSinusoids, StoredWaves};
 use crate::data::{Standardiser, Weights};
 use crate::fourier::Basis;
 use crate::kernel::{Kernel, KernelMachine, Machines, Member};
 use crate::linalg::Mat;
+use crate::model::cosines::Cosines;
 use crate::model::posterior::{Posterior, Shape};
+use crate::model::sinusoids::Sinusoids;
 use crate::model::waves::Waves;
 use crate::model::{Function, KERNEL_ROWS, Model};
+use crate::vb::Gamma;
 use std::sync::Arc;
 
 pub(super) fn all_finite(what: &str, values: &[f64]) -> std::result::Result<(), String> {
     match values.iter().position(|v| !v.is_finite()) {
         None => Ok(()),
-        Some(i) => Err(format!("`{what}` has a number that is not finite, the {}th", i + 1)),
+        Some(i) => Err(format!("`{what}` has a number that is not finite (number {})", i + 1)),
     }
 }
 
@@ -24,7 +27,7 @@ fn all_positive(what: &str, values: &[f64], count: usize) -> std::result::Result
     all_finite(what, values)?;
     match values.iter().position(|v| *v <= 0.0) {
         None => Ok(()),
-        Some(i) => Err(format!("`{what}` has a number that is not positive, the {}th", i + 1)),
+        Some(i) => Err(format!("`{what}` has a number that is not positive (number {})", i + 1)),
     }
 }
 
@@ -47,12 +50,15 @@ impl TryFrom<Stored> for Model {
         let (target_names, target_scale) = stored.targets.read("targets")?;
         let (inputs, tasks) = (input_names.len(), target_names.len());
         let rows = stored.training.rows;
-        let function = match (stored.waves, stored.machine) {
-            (Some(waves), None) => Function::Waves(Box::new(waves.read(inputs, tasks)?)),
-            (None, Some(machine)) => Function::Kernel(machine.read(rows, inputs, tasks)?),
-            _ => return Err("it needs either `features`, `scales`, `noise` and `posterior`, or `machine`".into()),
+        let function = match stored.function {
+            StoredFunction::Kernel(machine) => Function::Kernel(machine.read(rows, inputs, tasks)?),
+            StoredFunction::Sinusoids(sinusoids) => Function::Sinusoids(Box::new(sinusoids.read(inputs, tasks)?)),
+            StoredFunction::Cosines(cosines) => Function::Cosines(Box::new(cosines.read(inputs, tasks)?)),
         };
         stored.settings.validate().map_err(|e| e.to_string())?;
+        if !function.is_of(&stored.settings.form) {
+            return Err("`settings.form` and `function` are of different forms".into());
+        }
         if let Some(encoder) = &stored.encoder {
             encoder.check(&input_names, &target_names)?;
         }
@@ -85,61 +91,69 @@ impl TryFrom<Stored> for Model {
 }
 
 impl StoredWaves {
-    fn read(self, inputs: usize, tasks: usize) -> std::result::Result<Waves, String> {
-        let features = self.features;
-        let waves = features.offsets.len();
-        all_finite("features.offsets", &features.offsets)?;
-        all_positive("features.amplitude", &[features.amplitude], 1)?;
-        if features.links.iter().any(|&d| d >= inputs) || !features.links.is_sorted_by(|a, b| a < b) {
-            return Err("`features.links` does not name inputs in rising order".into());
+    /// The sum with the noise precision of each task and the unit of its covariance; `what` is where it stands.
+    fn read(self, what: &str, inputs: usize, tau: Vec<f64>, unit: Vec<f64>) -> std::result::Result<Waves, String> {
+        let at = |field: &str| format!("{what}.{field}");
+        let tasks = tau.len();
+        all_finite(&at("phases"), &self.phases)?;
+        all_positive(&at("amplitude"), &[self.amplitude], 1)?;
+        if self.links.iter().any(|&d| d >= inputs) || !self.links.is_sorted_by(|a, b| a < b) {
+            return Err(format!("`{what}.links` does not name inputs in rising order"));
         }
         let basis = Basis {
-            spectrum: features.spectrum,
-            directions: features.directions.read("features.directions", inputs, waves)?,
-            offsets: features.offsets,
-            amplitude: features.amplitude,
-            links: features.links,
+            directions: self.frequencies.read(&at("frequencies"), inputs, self.phases.len())?,
+            offsets: self.phases,
+            amplitude: self.amplitude,
+            links: self.links,
         };
-        let scales = self.scales;
-        all_positive("scales.bandwidth", &[scales.bandwidth], 1)?;
-        relevance("scales.relevance", &scales.relevance, inputs)?;
-        let gammas: Vec<f64> = self.noise.iter().flat_map(|g| [g.shape, g.rate]).collect();
-        all_positive("noise", &gammas, 2 * tasks)?;
-
         let k = basis.columns() + 1;
-        all_positive("posterior.precision", &self.posterior.precision, k)?;
-        let named = self.posterior.shapes.iter().map(|shape| shape.tasks.as_slice());
-        each_task_once("posterior.shapes", named, tasks)?;
+        all_positive(&at("precision"), &self.precision, k)?;
+        each_task_once(&at("shapes"), self.shapes.iter().map(|shape| shape.tasks.as_slice()), tasks)?;
         let mut shapes = Vec::new();
-        for shape in self.posterior.shapes {
+        for shape in self.shapes {
+            all_finite(&at("shapes.values"), &shape.values)?;
             if shape.values.len() > k || shape.values.iter().any(|l| *l < 0.0) {
-                return Err("`posterior.shapes` has more eigenvalues than features, or a negative one".into());
+                return Err(format!("`{what}.shapes` has more eigenvalues than terms, or a negative one"));
             }
-            all_finite("posterior.shapes", &shape.values)?;
-            let vectors = shape.vectors.read("posterior.shapes", k, shape.values.len())?;
+            let vectors = shape.vectors.read(&at("shapes.vectors"), k, shape.values.len())?;
             shapes.push(Shape { tasks: shape.tasks, vectors, values: shape.values });
         }
-        let noise: Vec<f64> = self.noise.iter().map(|noise| noise.mean_inverse()).collect();
-        all_positive("noise", &noise, tasks)?;
-        let (tau, unit) = match self.posterior.noise_is_unit {
-            true => (vec![1.0; tasks], Some(noise)),
-            false => (self.noise.iter().map(|noise| noise.mean()).collect(), None),
-        };
-        let posterior = Posterior {
-            mean: self.posterior.mean.read("posterior.mean", k, tasks)?,
-            precision: self.posterior.precision,
-            tau,
-            unit,
-            shapes,
-        };
-        if !self.origin.is_empty() {
-            each_task_once("origin", self.origin.iter().map(|group| group.tasks.as_slice()), tasks)?;
-        }
+        let mean = self.mean.read(&at("mean"), k, tasks)?;
+        Ok(Waves { basis, posterior: Posterior { mean, precision: self.precision, tau, unit, shapes } })
+    }
+}
+
+/// E[1/τ] of each task.
+fn noise_variances(what: &str, noise: &[Gamma], tasks: usize) -> std::result::Result<Vec<f64>, String> {
+    let numbers: Vec<f64> = noise.iter().flat_map(|g| [g.shape, g.rate]).collect();
+    all_positive(what, &numbers, 2 * tasks)?;
+    let variances: Vec<f64> = noise.iter().map(|noise| noise.mean_inverse()).collect();
+    all_positive(what, &variances, tasks)?;
+    Ok(variances)
+}
+
+impl StoredSinusoids {
+    fn read(self, inputs: usize, tasks: usize) -> std::result::Result<Sinusoids, String> {
+        let unit = noise_variances("function.sinusoids.noise", &self.noise, tasks)?;
+        let groups = self.origin.iter().map(|group| group.tasks.as_slice());
+        each_task_once("function.sinusoids.origin", groups, tasks)?;
         for group in &self.origin {
-            check_kernel("origin.kernel", &group.kernel, inputs)?;
-            all_positive("origin.noise", &[group.noise], 1)?;
+            check_kernel("function.sinusoids.origin.kernel", &group.kernel, inputs)?;
+            all_positive("function.sinusoids.origin.noise", &[group.noise], 1)?;
         }
-        Ok(Waves { basis, scales, noise: self.noise, posterior, drawn: features.drawn, origin: self.origin })
+        let waves = self.waves.read("function.sinusoids.waves", inputs, vec![1.0; tasks], unit)?;
+        Ok(Sinusoids { waves, noise: self.noise, origin: self.origin })
+    }
+}
+
+impl StoredCosines {
+    fn read(self, inputs: usize, tasks: usize) -> std::result::Result<Cosines, String> {
+        noise_variances("function.cosines.noise", &self.noise, tasks)?;
+        all_positive("function.cosines.scales.bandwidth", &[self.scales.bandwidth], 1)?;
+        relevance("function.cosines.scales.relevance", &self.scales.relevance, inputs)?;
+        let tau = self.noise.iter().map(|noise| noise.mean()).collect();
+        let waves = self.waves.read("function.cosines.waves", inputs, tau, vec![1.0; tasks])?;
+        Ok(Cosines { waves, scales: self.scales, noise: self.noise, drawn: self.drawn })
     }
 }
 
@@ -148,15 +162,15 @@ impl StoredMachine {
         if self.root_weights.len() != rows || !(1..=KERNEL_ROWS).contains(&rows) {
             let found = self.root_weights.len();
             return Err(format!(
-                "`machine` has {found} rows, `training` {rows}; they must be the same, 1 to {KERNEL_ROWS}"
+                "`function.kernel` has {found} rows, `training` {rows}; they must be the same, 1 to {KERNEL_ROWS}"
             ));
         }
-        all_finite("machine.root_weights", &self.root_weights)?;
+        all_finite("function.kernel.root_weights", &self.root_weights)?;
         if self.root_weights.iter().any(|u| *u < 0.0) {
-            return Err("`machine.root_weights` has a negative number".into());
+            return Err("`function.kernel.root_weights` has a negative number".into());
         }
-        each_task_once("machine.groups", self.groups.iter().map(|group| group.tasks.as_slice()), tasks)?;
-        let table = Arc::new(self.rows.read("machine.rows", rows, inputs)?);
+        each_task_once("function.kernel.groups", self.groups.iter().map(|group| group.tasks.as_slice()), tasks)?;
+        let table = Arc::new(self.rows.read("function.kernel.rows", rows, inputs)?);
         let members = self.groups.into_iter().map(|group| group.read(&table, &self.root_weights));
         Ok(Machines::from_members(members.collect::<std::result::Result<_, String>>()?))
     }
@@ -165,18 +179,21 @@ impl StoredMachine {
 impl StoredGroup {
     fn read(self, table: &Arc<Mat<f64>>, root: &[f64]) -> std::result::Result<Member, String> {
         let (rows, tasks) = (table.nrows(), self.tasks.len());
-        check_kernel("machine.groups.kernel", &self.kernel, table.ncols())?;
-        all_positive("machine.groups.noise", &self.noise, tasks)?;
-        all_positive("machine.groups.amplitude", &self.amplitude, tasks)?;
+        check_kernel("function.kernel.groups.kernel", &self.kernel, table.ncols())?;
+        all_positive("function.kernel.groups.noise", &self.noise, tasks)?;
+        all_positive("function.kernel.groups.amplitude", &self.amplitude, tasks)?;
         if self.observed.len() != tasks {
-            return Err(format!("`machine.groups.observed` has {} lists, expected {tasks}", self.observed.len()));
+            return Err(format!(
+                "`function.kernel.groups.observed` has {} lists, expected {tasks}",
+                self.observed.len()
+            ));
         }
         for observed in self.observed.iter().flatten() {
             if observed.iter().any(|&row| row >= rows) || !observed.is_sorted_by(|a, b| a < b) {
-                return Err("`machine.groups.observed` does not name rows in rising order".into());
+                return Err("`function.kernel.groups.observed` does not name rows in rising order".into());
             }
         }
-        let coefficients = self.coefficients.read("machine.groups.coefficients", rows, tasks)?;
+        let coefficients = self.coefficients.read("function.kernel.groups.coefficients", rows, tasks)?;
         let spread = (self.noise, self.amplitude);
         let machine =
             KernelMachine::restore(self.kernel, table.clone(), root.to_vec(), self.observed, spread, coefficients);

@@ -1,9 +1,8 @@
 //! Numbers of an independent implementation: `golden/rffblr_core.json`.
 
 use super::*;
-use crate::fourier::Spectrum;
 use crate::golden::{golden, matrix, vector};
-use crate::vb::GammaPrior;
+use crate::settings::GammaPrior;
 use crate::vb::gamma::Gamma;
 use serde_json::Value;
 
@@ -11,17 +10,11 @@ fn state(case: &Value) -> State {
     let hyper = |name: &str| case["hyper"][name].as_f64().unwrap();
     let directions = matrix(&case["directions"]);
     let offsets = vector(&case["offsets"]);
-    let basis = Basis {
-        spectrum: Spectrum::Rbf,
-        amplitude: (2.0 / offsets.len() as f64).sqrt(),
-        directions,
-        offsets,
-        links: Vec::new(),
-    };
-    let settings = Settings {
+    let basis = Basis { amplitude: (2.0 / offsets.len() as f64).sqrt(), directions, offsets, links: Vec::new() };
+    let settings = CosineSettings {
         weight_prior: GammaPrior { shape: hyper("a0"), rate: hyper("b0") },
         noise_prior: GammaPrior { shape: hyper("at0"), rate: hyper("bt0") },
-        ..Settings::PAPER
+        ..CosineSettings::PAPER
     };
     let scales = Scales::uniform(case["gamma"].as_f64().unwrap(), basis.inputs());
     let problem = Problem::new(matrix(&case["X"]), matrix(&case["Y"]), None);

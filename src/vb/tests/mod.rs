@@ -8,9 +8,10 @@ use super::bound::Bound;
 use super::design::{Design, Sensitivity};
 use super::moments::Moments;
 use super::problem::Problem;
-use super::{Settings, bandwidth, no_moments};
+use super::{bandwidth, no_moments};
 use crate::fourier::{Basis, Scales};
 use crate::linalg::{Mat, Threads};
+use crate::settings::CosineSettings;
 
 /// Data, features and beliefs: what one sweep works on.
 struct State {
@@ -22,7 +23,7 @@ struct State {
 }
 
 impl State {
-    fn new(problem: Problem, basis: Basis, scales: Scales, settings: &Settings) -> Self {
+    fn new(problem: Problem, basis: Basis, scales: Scales, settings: &CosineSettings) -> Self {
         let design = Design::new(&problem, basis, scales, Threads::ONE);
         let q = Beliefs::start(&problem, &design, settings);
         let moments = no_moments(&problem);

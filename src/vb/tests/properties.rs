@@ -3,7 +3,8 @@
 use super::*;
 use crate::fourier::{Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{multiply, select_rows};
-use crate::vb::{Noise, Precision, prune};
+use crate::settings::{GammaPrior, Noise, Precision, Pruning};
+use crate::vb::prune;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -46,7 +47,7 @@ struct Tables {
     weights: Option<Vec<f64>>,
     basis: Basis,
     scales: Scales,
-    settings: Settings,
+    settings: CosineSettings,
 }
 
 impl Case {
@@ -76,7 +77,7 @@ impl Case {
         let basis = Basis::draw(&recipe, self.inputs, &mut rng);
         let relevance = (0..self.inputs).map(|_| rng.random_range(0.3..2.0)).collect();
         let scales = Scales { bandwidth: 0.2, relevance };
-        let settings = Settings { noise: self.noise, precision: self.precision, ..Settings::PAPER };
+        let settings = CosineSettings { noise: self.noise, precision: self.precision, ..CosineSettings::PAPER };
         Tables { inputs, targets, weights, basis, scales, settings }
     }
 
@@ -96,7 +97,7 @@ impl Tables {
 fn direct_weights(state: &State, tables: &Tables, task: usize) -> (Vec<f64>, Mat<f64>, f64) {
     let m = state.design.columns();
     let (alpha, tau, bias) = (state.q.alpha(), state.q.tau()[task], state.q.bias[task]);
-    let features = tables.basis.features(tables.inputs.as_ref(), &tables.scales);
+    let features = tables.basis.scaled(&tables.scales).features(tables.inputs.as_ref());
     let rows: Vec<usize> = (0..tables.inputs.nrows()).filter(|&n| !tables.targets[(n, task)].is_nan()).collect();
     let weight = |n: usize| tables.weights.as_ref().map_or(1.0, |w| w[n]);
     let gram = |i: usize, j: usize| rows.iter().map(|&n| weight(n) * features[(n, i)] * features[(n, j)]).sum::<f64>();
@@ -154,7 +155,7 @@ proptest! {
         for c in 0..case.tasks {
             let (mean, sigma, task_ln_det) = direct_weights(&state, &tables, c);
             ln_det += task_ln_det;
-            let features = tables.basis.features(tables.inputs.as_ref(), &tables.scales);
+            let features = tables.basis.scaled(&tables.scales).features(tables.inputs.as_ref());
             let (mut trace, mut sum, mut square) = (0.0, 0.0, 0.0);
             for n in (0..case.rows).filter(|&n| !tables.targets[(n, c)].is_nan()) {
                 let w = tables.weights.as_ref().map_or(1.0, |w| w[n]);
@@ -247,7 +248,7 @@ proptest! {
 
         let mut basis = tables.basis.clone();
         basis.keep(&kept);
-        let free = Settings { precision: Precision::Free, ..tables.settings.clone() };
+        let free = CosineSettings { precision: Precision::Free, ..tables.settings.clone() };
         let mut fresh = Tables { basis, settings: free, ..tables }.state();
         for (slot, &m) in kept.iter().enumerate() {
             fresh.q.precisions[slot] = crate::vb::Gamma { shape: alpha[m], rate: 1.0 };
@@ -265,7 +266,7 @@ proptest! {
     #[test]
     fn moments_add_up_over_blocks(case in cases(), cut in 0usize..16) {
         let tables = Case { missing: 0.0, weighted: false, ..case }.tables();
-        let features = tables.basis.features(tables.inputs.as_ref(), &tables.scales);
+        let features = tables.basis.scaled(&tables.scales).features(tables.inputs.as_ref());
         let rows = features.nrows();
         let cut = cut.min(rows);
         let mut whole = Moments::zero(features.ncols(), tables.targets.ncols());
@@ -290,7 +291,7 @@ proptest! {
     fn copies_of_a_task_share_one_answer(case in cases(), copies in 2usize..5) {
         let case = Case { tasks: 1, missing: 0.0, noise: Noise::Shared, ..case };
         let mut single = case.tables();
-        single.settings.weight_prior = crate::vb::GammaPrior { shape: 1e-12, rate: 1e-12 };
+        single.settings.weight_prior = GammaPrior { shape: 1e-12, rate: 1e-12 };
         single.settings.noise_prior = single.settings.weight_prior;
         let column = single.targets.clone();
         let targets = Mat::from_fn(case.rows, copies, |n, _| column[(n, 0)]);
@@ -318,7 +319,7 @@ proptest! {
         let mut state = tables.state();
         state.q.bias.fill(0.0);
         state.weights();
-        let features = tables.basis.features(tables.inputs.as_ref(), &tables.scales);
+        let features = tables.basis.scaled(&tables.scales).features(tables.inputs.as_ref());
         let penalty = state.q.alpha()[0] / state.q.tau()[0];
         let gram = multiply(features.as_ref().transpose(), features.as_ref(), Threads::ONE);
         let m = gram.nrows();
@@ -331,7 +332,7 @@ proptest! {
 
 /// The terms of L that depend on the features, from the definition in section 4, at fixed q.
 fn dependent_bound(state: &State, tables: &Tables, weights: &[Vec<f64>], sigmas: &[Mat<f64>], scales: &Scales) -> f64 {
-    let features = tables.basis.features(tables.inputs.as_ref(), scales);
+    let features = tables.basis.scaled(scales).features(tables.inputs.as_ref());
     let mut total = 0.0;
     for (c, (w, sigma)) in weights.iter().zip(sigmas).enumerate() {
         let tau = state.q.tau()[c];
@@ -365,7 +366,7 @@ fn features_average_to_the_kernel() {
                 }
                 let recipe = Recipe { spectrum, offsets, directions, count: 40_001, links: false };
                 let basis = Basis::draw(&recipe, 3, &mut ChaCha8Rng::seed_from_u64(5));
-                let phi = basis.features(inputs.as_ref(), &scales);
+                let phi = basis.scaled(&scales).features(inputs.as_ref());
                 let gram = multiply(phi.as_ref(), phi.as_ref().transpose(), Threads::ONE);
                 for i in 0..4 {
                     for j in 0..4 {
@@ -392,7 +393,7 @@ fn pairs_and_orthogonal_directions_lower_the_kernel_error() {
         for seed in 0..20 {
             let recipe = Recipe { spectrum: Spectrum::Rbf, offsets, directions, count: 48, links: false };
             let basis = Basis::draw(&recipe, 6, &mut ChaCha8Rng::seed_from_u64(seed));
-            let phi = basis.features(inputs.as_ref(), &scales);
+            let phi = basis.scaled(&scales).features(inputs.as_ref());
             let gram = multiply(phi.as_ref(), phi.as_ref().transpose(), Threads::ONE);
             for i in 0..30 {
                 for j in 0..30 {
@@ -427,7 +428,7 @@ fn a_model_without_features_predicts_the_mean() {
     let tables = case.tables();
     let mut state = tables.state();
     state.sweep();
-    let all = prune::survivors(crate::vb::Pruning::BelowEqualShare(1e9), &state.problem, &state.design, &state.q);
+    let all = prune::survivors(Pruning::BelowEqualShare(1e9), &state.problem, &state.design, &state.q);
     assert_eq!(all, Some(vec![]));
     state.design.keep(&[]);
     state.q.keep(&[]);

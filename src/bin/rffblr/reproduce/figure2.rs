@@ -13,7 +13,7 @@ use rffblr::baselines::{Layer, SbElm};
 use rffblr::evaluate::{Split, Summary, in_parallel};
 use rffblr::method::{Method, RffBlr};
 use rffblr::select::{Journal, Plan};
-use rffblr::{FeatureCount, Settings};
+use rffblr::{CosineSettings, FeatureCount, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -207,7 +207,8 @@ fn run_fit(
     (fold, per_row, exponent): (usize, f64, i32),
 ) -> Result<Record> {
     let features = FeatureCount::PerRow(per_row);
-    let settings = Settings { features, links: machine == Machine::PaperLinks, ..Settings::PAPER };
+    let cosines = CosineSettings { features, links: machine == Machine::PaperLinks, ..CosineSettings::PAPER };
+    let settings = Settings { form: cosines.into(), ..Settings::PAPER };
     let paper = RffBlr { name: machine.name(), describe: "", settings };
     let elm = SbElm { layer: Layer::Given { per_row, exponent } };
     let method: &dyn Method = if machine == Machine::SbElm { &elm } else { &paper };

@@ -1,32 +1,66 @@
-//! Everything a user can choose, in one plain struct. Alternatives are enums: "learn it or hold it" is a type.
+//! Everything a user can choose. The form of the model is a type: a setting that has no meaning in a form cannot be
+//! written down. `table` has every setting by name, for front ends that read text.
+
+mod table;
+mod text;
+
+pub use table::{PRESETS, SETTINGS, Setting};
 
 use crate::error::{Error, Result};
 use crate::fourier::{Directions, Offsets, Spectrum};
 use serde::{Deserialize, Serialize};
 
+/// What is fitted, and how long. Start from [`Settings::DEFAULT`] or [`Settings::PAPER`] and change fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// What the function is made of.
+    pub form: Form,
+    /// Most steps of the fit; with drawn cosines, most sweeps of a restart.
+    pub max_iterations: usize,
+    /// Seed of all random draws.
+    pub seed: u64,
+}
+
 /// What the function is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// All cosines at once, through the kernel they add up to: a term for every training row. The densest form, and the
-    /// most accurate. The settings of drawn cosines have no part in it and are refused.
+    /// All cosines at once, through the kernel they add up to: a Gaussian process with a learned sum kernel, a term for
+    /// every training row. The most accurate form.
     Kernel,
-    /// A few sinusoids, at most this many per row of data, fitted to the function of the kernel form.
+    /// A few sinusoids fitted to the posterior mean of the kernel form.
     Sinusoids {
-        /// Sinusoids per row.
-        per_row: f64,
+        /// From just above 0 to just below 1: 0.75 keeps one sinusoid for four rows of data.
+        sparsity: f64,
     },
     /// Cosines drawn at random, weighted and dropped by variational inference (the paper).
-    Cosines,
+    Cosines(CosineSettings),
+}
+
+impl Form {
+    /// The settings of drawn cosines, if the function is made of them.
+    pub fn cosines(&self) -> Option<&CosineSettings> {
+        match self {
+            Form::Cosines(cosines) => Some(cosines),
+            Form::Kernel | Form::Sinusoids { .. } => None,
+        }
+    }
+}
+
+impl From<CosineSettings> for Form {
+    fn from(cosines: CosineSettings) -> Form {
+        Form::Cosines(cosines)
+    }
 }
 
 /// How many cosines to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureCount {
-    /// Exactly so many.
+    /// Exactly this many.
     Exactly(usize),
-    /// So many per row of data (a row that stands for several counts as these).
+    /// This many per row of data (a row repeated by its weight counts as often).
     PerRow(f64),
 }
 
@@ -53,10 +87,10 @@ pub enum Bandwidth {
     },
 }
 
-/// The relevance r of each input inside the kernel.
+/// The scale r of each input inside the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Relevance {
+pub enum InputScales {
     /// All inputs count the same (the paper).
     Uniform,
     /// Held at these values, one per input.
@@ -110,13 +144,10 @@ impl GammaPrior {
     pub const VAGUE: GammaPrior = GammaPrior { shape: 1e-6, rate: 1e-6 };
 }
 
-/// All settings of a fit. Start from [`Settings::DEFAULT`] or [`Settings::PAPER`] and change fields.
+/// Settings of drawn cosines: what is drawn, the priors, and how bandwidth and input scales are learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// What the function is made of. Absent in files of older versions, which knew cosines alone.
-    #[serde(default = "cosines")]
-    pub form: Form,
+#[serde(deny_unknown_fields)]
+pub struct CosineSettings {
     /// Number of cosines drawn.
     pub features: FeatureCount,
     /// Kernel the cosines approximate.
@@ -131,12 +162,12 @@ pub struct Settings {
     pub precision: Precision,
     /// Kernel bandwidth.
     pub bandwidth: Bandwidth,
-    /// Input relevance.
-    pub relevance: Relevance,
+    /// Scale of each input inside the kernel.
+    pub input_scales: InputScales,
     /// Noise precision.
     pub noise: Noise,
     /// Scaling of the targets.
-    pub targets: TargetScale,
+    pub target_scale: TargetScale,
     /// Prior of each weight precision.
     pub weight_prior: GammaPrior,
     /// Prior of each noise precision.
@@ -147,24 +178,15 @@ pub struct Settings {
     pub learning_rate: f64,
     /// Independent draws; the one with the best bound is kept.
     pub restarts: usize,
-    /// Most sweeps of a restart.
-    pub max_iterations: usize,
     /// A restart has converged when the bound changes by less than this share.
     pub tolerance: f64,
-    /// Seed of the draws.
-    pub seed: u64,
 }
 
-fn cosines() -> Form {
-    Form::Cosines
-}
-
-impl Settings {
-    /// The paper's model to the letter: RBF cosines with random offsets, one noise precision, free precisions with
-    /// vague priors, pruning, γ by Adam on the bound. Direct links are off: the paper does not mention them, but
-    /// its published numbers need them (set `links` for those).
-    pub const PAPER: Settings = Settings {
-        form: Form::Cosines,
+impl CosineSettings {
+    /// A reading of the paper: RBF cosines with random offsets, one noise precision, free precisions with vague priors,
+    /// pruning, γ by Adam on the bound. Direct links are off: the paper does not mention them, but its published numbers
+    /// need them (set `links` for those).
+    pub const PAPER: CosineSettings = CosineSettings {
         features: FeatureCount::PerRow(2.0),
         spectrum: Spectrum::Rbf,
         offsets: Offsets::Random,
@@ -172,52 +194,39 @@ impl Settings {
         links: false,
         precision: Precision::Free,
         bandwidth: Bandwidth::Learned { start: None },
-        relevance: Relevance::Uniform,
+        input_scales: InputScales::Uniform,
         noise: Noise::Shared,
-        targets: TargetScale::Standardised,
+        target_scale: TargetScale::Standardised,
         weight_prior: GammaPrior::VAGUE,
         noise_prior: GammaPrior::VAGUE,
         pruning: Pruning::BelowEqualShare(0.7),
         learning_rate: 0.1,
         restarts: 1,
-        max_iterations: 500,
         tolerance: 1e-5,
-        seed: 0,
     };
 
-    /// The kernel machine: exact, relevance of the inputs learned, noise per task.
-    pub const DEFAULT: Settings = Settings { form: Form::Kernel, ..Settings::COSINES };
-
-    /// The kernel view by drawn cosines, for more rows than the exact kernel can take: orthogonal cosine–sine pairs and
-    /// direct links with one precision each, relevance of the inputs learned, noise per task.
-    pub const COSINES: Settings = Settings {
+    /// The kernel view by drawn cosines: orthogonal cosine–sine pairs and direct links with one precision each, scales of
+    /// the inputs learned, noise per task.
+    pub const DEFAULT: CosineSettings = CosineSettings {
         offsets: Offsets::Paired,
         directions: Directions::Orthogonal,
         links: true,
         precision: Precision::Tied,
-        relevance: Relevance::Learned,
+        input_scales: InputScales::Learned,
         noise: Noise::PerTask,
         pruning: Pruning::Never,
-        max_iterations: 200,
-        ..Settings::PAPER
+        ..CosineSettings::PAPER
     };
 
-    /// Checks every field; the error names it.
-    pub fn validate(&self) -> Result<()> {
-        let wrong = |name, problem: String| Err(Error::Setting { name, problem });
-        let positive = |name, value: f64| {
-            if value > 0.0 && value.is_finite() {
-                Ok(())
-            } else {
-                Err(Error::Setting { name, problem: format!("{value} is not a positive finite number") })
-            }
-        };
-        if let Form::Sinusoids { per_row } = self.form {
-            positive("form.per_row", per_row)?;
+    /// Number of cosines for data that count as this many rows.
+    pub(crate) fn feature_count(&self, rows: f64) -> usize {
+        match self.features {
+            FeatureCount::Exactly(count) => count,
+            FeatureCount::PerRow(per_row) => (per_row * rows).ceil().clamp(1.0, 1e6) as usize,
         }
-        if self.form != Form::Cosines {
-            self.refuse_idle_settings()?;
-        }
+    }
+
+    fn validate(&self) -> Result<()> {
         match self.features {
             FeatureCount::Exactly(0) if !self.links => {
                 return wrong("features", "0 cosines and no links leave no model; use at least 1".into());
@@ -228,61 +237,55 @@ impl Settings {
         if self.directions == Directions::Orthogonal && !self.spectrum.is_isotropic() {
             return wrong(
                 "directions",
-                "orthogonal directions need an isotropic spectrum; laplace-l1 is a product over inputs".into(),
+                "orthogonal directions need an isotropic spectrum; laplace-l1 is a product over inputs: use \
+                 directions independent"
+                    .into(),
             );
         }
         match self.bandwidth {
             Bandwidth::Fixed(value) | Bandwidth::Learned { start: Some(value) } => positive("bandwidth", value)?,
             Bandwidth::Learned { start: None } => {}
         }
-        if let Relevance::Fixed(values) = &self.relevance
+        if let InputScales::Fixed(values) = &self.input_scales
             && let Some(bad) = values.iter().find(|v| **v < 0.0 || !v.is_finite())
         {
-            return wrong("relevance", format!("{bad} is negative or not finite"));
+            return wrong("input-scales", format!("{bad} is negative or not finite"));
         }
         if self.pruning != Pruning::Never && self.precision == Precision::Tied {
-            return wrong("pruning", "needs free precisions; with tied ones no feature can vanish".into());
+            return wrong("pruning", "needs precision free; with tied precisions no feature can vanish".into());
         }
         if let Pruning::BelowEqualShare(share) = self.pruning {
             positive("pruning", share)?;
         }
-        positive("weight_prior.shape", self.weight_prior.shape)?;
-        positive("weight_prior.rate", self.weight_prior.rate)?;
-        positive("noise_prior.shape", self.noise_prior.shape)?;
-        positive("noise_prior.rate", self.noise_prior.rate)?;
-        positive("learning_rate", self.learning_rate)?;
+        for (name, prior) in [("weight-prior", self.weight_prior), ("noise-prior", self.noise_prior)] {
+            positive(name, prior.shape)?;
+            positive(name, prior.rate)?;
+        }
+        positive("learning-rate", self.learning_rate)?;
         positive("tolerance", self.tolerance)?;
-        for (name, value) in [("restarts", self.restarts), ("max_iterations", self.max_iterations)] {
-            if value == 0 {
-                return wrong(name, "must be at least 1".into());
-            }
-        }
-        Ok(())
+        at_least_one("restarts", self.restarts)
     }
+}
 
-    /// A setting that would do nothing is more likely a mistake than a wish.
-    fn refuse_idle_settings(&self) -> Result<()> {
-        let used =
-            Settings { form: self.form, max_iterations: self.max_iterations, seed: self.seed, ..Settings::DEFAULT };
-        let fields = |settings: &Settings| serde_json::to_value(settings).unwrap_or_default();
-        let (given, used) = (fields(self), fields(&used));
-        let idle = given.as_object().into_iter().flatten().find(|(name, value)| used.get(name) != Some(value));
-        match idle {
-            None => Ok(()),
-            Some((name, _)) => Err(Error::Setting {
-                name: "form",
-                problem: format!(
-                    "`{name}` is a setting of drawn cosines and has no part in this form; use form cosines"
-                ),
-            }),
-        }
-    }
+impl Settings {
+    /// The exact kernel form.
+    pub const DEFAULT: Settings = Settings { form: Form::Kernel, max_iterations: 200, seed: 0 };
 
-    /// Number of cosines for data that count as so many rows.
-    pub(crate) fn feature_count(&self, rows: f64) -> usize {
-        match self.features {
-            FeatureCount::Exactly(count) => count,
-            FeatureCount::PerRow(per_row) => (per_row * rows).ceil().clamp(1.0, 1e6) as usize,
+    /// The kernel by drawn cosines, [`CosineSettings::DEFAULT`], for more rows than the exact kernel can take.
+    pub const COSINES: Settings = Settings { form: Form::Cosines(CosineSettings::DEFAULT), ..Settings::DEFAULT };
+
+    /// The published model, [`CosineSettings::PAPER`].
+    pub const PAPER: Settings =
+        Settings { form: Form::Cosines(CosineSettings::PAPER), max_iterations: 500, ..Settings::DEFAULT };
+
+    /// Checks every value; the error names the setting.
+    pub fn validate(&self) -> Result<()> {
+        at_least_one("max-iterations", self.max_iterations)?;
+        match &self.form {
+            Form::Kernel => Ok(()),
+            Form::Sinusoids { sparsity } if *sparsity > 0.0 && *sparsity < 1.0 => Ok(()),
+            Form::Sinusoids { sparsity } => wrong("sparsity", format!("{sparsity} is not between 0 and 1")),
+            Form::Cosines(cosines) => cosines.validate(),
         }
     }
 }
@@ -290,5 +293,23 @@ impl Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings::DEFAULT
+    }
+}
+
+fn wrong(name: &'static str, problem: String) -> Result<()> {
+    Err(Error::Setting { name, problem })
+}
+
+fn positive(name: &'static str, value: f64) -> Result<()> {
+    match value > 0.0 && value.is_finite() {
+        true => Ok(()),
+        false => wrong(name, format!("{value} is not a positive finite number")),
+    }
+}
+
+fn at_least_one(name: &'static str, value: usize) -> Result<()> {
+    match value {
+        0 => wrong(name, "must be at least 1".into()),
+        _ => Ok(()),
     }
 }
