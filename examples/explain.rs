@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (encoder, _) = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute)?;
     let (data, _) = encoder.dataset(&table, &rows)?;
     let form = match arguments.get(2) {
-        Some(sparsity) => Form::Sinusoids { per_row: 1.0 - sparsity.parse::<f64>()? },
+        Some(sparsity) => Form::Sinusoids { sparsity: sparsity.parse()? },
         None => Form::Kernel,
     };
     let settings = Settings { form, ..Settings::DEFAULT };

@@ -66,7 +66,7 @@ def cosines_in_numpy(model):
 def machine_in_numpy(model):
     """The function of a kernel machine as a function of numpy arrays, a block of rows at a time."""
     file = json.loads(model.model_.to_json())
-    machine = file["machine"]
+    machine = file["function"]["kernel"]
 
     def table(entry):
         return np.reshape(entry["values"], (entry["columns"], entry["rows"])).T

@@ -49,7 +49,7 @@ axes[0, 1].plot(X["dose"], np.full(rows, axes[0, 1].get_ylim()[0]), "k|", ms=6, 
 axes[0, 1].set(title="Mean prediction along dose", xlabel="dose")
 axes[0, 1].legend(frameon=False)
 
-axes[1, 0].plot(np.arange(1, model.n_iter_ + 1), model.trace_.bound, "o-", ms=3)
+axes[1, 0].plot(np.arange(1, model.n_iter_ + 1), model.trace_.objective, "o-", ms=3)
 axes[1, 0].set(title=f"Bound: {'converged' if model.converged_ else 'stopped'}", xlabel="step", ylabel="nats")
 
 few = RFFBLRRegressor(sparsity=0.9).fit(X, Y)

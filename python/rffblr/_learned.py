@@ -90,7 +90,7 @@ class Learned(Estimator):
 
     def _need_sinusoids(self, name: str) -> None:
         check_is_fitted(self)
-        if self._form() == "kernel":
+        if self.model_.form == "kernel":
             raise AttributeError(
                 "a kernel machine is not made of sinusoids; fit with sparsity=0.75, or with preset=\"cosines\", for a "
                 f"model that has {name}"
@@ -126,7 +126,7 @@ class Learned(Estimator):
 
     @property
     def trace_(self) -> Bunch:
-        """The steps of the fit: ``bound``, ``active``, ``gamma`` and ``noise_precision``, an entry for each."""
+        """The steps of the fit: ``objective``, ``active``, ``gamma`` and ``noise_precision``, an entry for each."""
         check_is_fitted(self)
         return Bunch(**self.model_.trace())
 
@@ -276,7 +276,3 @@ class Learned(Estimator):
         write_whole(path, page)
         if card is not None:
             write_whole(card, text)
-
-    def _form(self) -> str:
-        form: str = dict(self.model_.settings())["form"]
-        return form.split(":")[0]

@@ -76,9 +76,9 @@ class Steps:
         """What the compiled part calls after every step; ``None`` if nobody listens."""
         return self.step if self.bar or self.context else None
 
-    def step(self, restart: int, number: int, bound: float, active: int, gamma: float) -> bool:
+    def step(self, restart: int, number: int, objective: float, active: int, gamma: float) -> bool:
         if self.bar:
-            self.bar.show(f"step {number}  bound {bound:.1f}  terms {active}  bandwidth {gamma:.4g}")
+            self.bar.show(f"step {number}  objective {objective:.1f}  terms {active}  bandwidth {gamma:.4g}")
         if not self.context:
             return False
         context = self.context.subcontext(task_name="step")

@@ -15,69 +15,29 @@ from ._base import Floats, _warn, generated
 from ._checked import Checked
 from ._learned import Learned
 from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
-from ._settings import spelled, whole
+from ._settings import documented, spelled, whole
 
 Self = TypeVar("Self", bound="RFFBLRRegressor")
 
 
 class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
-    """Bayesian multitask regression on random Fourier features.
+    """Bayesian multitask regression by random Fourier features (RFF-BLR).
 
-    By default an exact kernel machine: all cosines at once, with bandwidths, the noise of each target and the scale of
-    each input learned from the model's own evidence, without cross-validation. With ``sparsity`` it is a formula of few
-    sinusoids; with ``preset="paper"`` or ``"cosines"`` the cosines are drawn at random.
+    By default the limit of infinitely many features: a Gaussian process with a learned sum kernel, whose bandwidths,
+    input scales and noise levels maximise the marginal likelihood times their prior, without cross-validation. With
+    ``sparsity`` its posterior mean becomes a formula of few sinusoids; with ``preset="paper"`` or ``"cosines"`` the
+    features are drawn at random, as published.
 
     Every setting that is ``None`` is as the preset says. Values can be written as on the command line
     (``features="per-row:2"``) or as Python values (``features=300``, ``bandwidth=0.1`` to hold it there,
-    ``relevance=[1, 0.5]``, ``weight_prior=(1e-6, 1e-6)``).
+    ``input_scales=[1, 0.5]``, ``weight_prior=(1e-6, 1e-6)``).
 
     Parameters
     ----------
     preset : {"default", "cosines", "paper"}, optional
         Settings to start from. Left out, it is the default; but cosines if any of the settings marked (drawn cosines)
-        below is given, even with the value it has anyway, and neither ``form`` nor ``sparsity`` is. Write
-        ``preset="default"`` to have such a setting refused instead.
-    sparsity : float, optional
-        From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows.
-    form : str, optional
-        What the function is made of: kernel, sinusoids:PER_ROW or cosines. [kernel; paper: cosines]
-    max_iterations : int, optional
-        Most steps of the fit. [200; paper: 500]
-    features : int or str, optional
-        Cosines to draw: 300, or per-row:2. [per-row:2] (drawn cosines)
-    spectrum : {"rbf", "laplace-l2", "laplace-l1", "matern32", "matern52"}, optional
-        Kernel that the cosines approximate. [rbf] (drawn cosines) laplace-l1 needs
-        ``directions="independent"``.
-    offsets : {"random", "paired"}, optional
-        Offsets of the cosines. [paired; paper: random] (drawn cosines)
-    directions : {"independent", "orthogonal"}, optional
-        Directions of the cosines. [orthogonal; paper: independent] (drawn cosines)
-    links : bool or str, optional
-        Whether the inputs themselves are features too. [true; paper: false] (drawn cosines)
-    precision : {"free", "tied"}, optional
-        Prior precision of the weights: one per feature or one for all. [tied; paper: free] (drawn cosines)
-    bandwidth : float or str, optional
-        Kernel bandwidth: learned, learned:START or fixed:VALUE. [learned] (drawn cosines)
-    relevance : array of float or str, optional
-        Scale of each input in the kernel: learned, uniform or fixed:A,B,…. [learned; paper: uniform] (drawn cosines)
-    noise : {"shared", "per-task"}, optional
-        One noise level for all targets or one for each. [per-task; paper: shared] (drawn cosines)
-    target_scale : {"standardised", "raw"}, optional
-        What the model sees of the targets. [standardised] (drawn cosines)
-    weight_prior : (float, float) or str, optional
-        Gamma prior of each weight precision. [1e-6,1e-6] (drawn cosines)
-    noise_prior : (float, float) or str, optional
-        Gamma prior of each noise precision. [1e-6,1e-6] (drawn cosines)
-    pruning : float or str, optional
-        When features are dropped: never, or below-equal-share:FRACTION. [never; paper: below-equal-share:0.7]
-        (drawn cosines)
-        Other than never it needs ``precision="free"``.
-    learning_rate : float, optional
-        Step size for bandwidth and input scales. [0.1] (drawn cosines)
-    restarts : int, optional
-        Independent draws, of which the best is kept. [1] (drawn cosines)
-    tolerance : float, optional
-        Change of the bound that counts as none. [1e-5] (drawn cosines)
+        below is given. Write ``preset="default"`` to have such a setting refused instead.
+    {settings}
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
     weights : {"relative", "repeats"}, default="relative"
@@ -98,8 +58,9 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         :meth:`check`.
     check_ : Bunch
         What :meth:`check` found; only after it, or if the model file has it.
-    elbo_ : float
-        The bound where the fit ended, in nats.
+    objective_ : float
+        What the fit climbed, where it ended, in nats: the log marginal likelihood plus the log prior of the kernel's
+        hyper-parameters, constants aside; for drawn cosines the variational bound (ELBO).
     gamma_ : array of shape (n_targets,)
         Learned bandwidth of each target's RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
     target_groups_ : list of lists of str
@@ -140,7 +101,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     True
     """
 
-    elbo_: float
+    objective_: float
     gamma_: Floats
     target_groups_: list[list[str]]
     n_active_: int
@@ -153,7 +114,6 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         *,
         preset: str | None = None,
         sparsity: float | None = None,
-        form: str | None = None,
         max_iterations: int | None = None,
         features: int | str | None = None,
         spectrum: str | None = None,
@@ -162,7 +122,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         links: bool | str | None = None,
         precision: str | None = None,
         bandwidth: float | str | None = None,
-        relevance: Sequence[float] | Floats | str | None = None,
+        input_scales: Sequence[float] | Floats | str | None = None,
         noise: str | None = None,
         target_scale: str | None = None,
         weight_prior: Sequence[float] | Floats | str | None = None,
@@ -179,7 +139,6 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     ) -> None:
         self.preset = preset
         self.sparsity = sparsity
-        self.form = form
         self.max_iterations = max_iterations
         self.features = features
         self.spectrum = spectrum
@@ -188,7 +147,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         self.links = links
         self.precision = precision
         self.bandwidth = bandwidth
-        self.relevance = relevance
+        self.input_scales = input_scales
         self.noise = noise
         self.target_scale = target_scale
         self.weight_prior = weight_prior
@@ -241,7 +200,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
             steps = Steps(self, X, y, sample_weight)
             self._adopt(_rffblr.fit(given, self.preset, settings, self._threads(), steps.listener))
             ending = "converged" if self.converged_ else "stopped"
-            steps.end(f"{ending} after {self.n_iter_} steps, bound {self.elbo_:.1f}", self.notes_)
+            steps.end(f"{ending} after {self.n_iter_} steps, objective {self.objective_:.1f}", self.notes_)
         if self.model_.exhausted:
             most = dict(self.model_.settings())["max_iterations"]
             text = f"the fit stopped at max_iterations={most} before it converged; give it more to go on"
@@ -252,14 +211,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         """Names and texts of the settings that are not left to the preset."""
         if not isinstance(self.preset, (str, type(None))):
             raise TypeError(f"preset={self.preset!r}: write one of {', '.join(_rffblr.PRESETS)}")
-        names = ["sparsity", *(name for name, _, _ in _rffblr.settings() if name != "seed")]
-        given = [(name, getattr(self, name)) for name in names]
-        texts = [(name.replace("_", "-"), spelled(name, value)) for name, value in given if value is not None]
+        given = [(name, getattr(self, name)) for name, *_ in _rffblr.settings() if name != "seed"]
+        texts = [(name, spelled(name, value)) for name, value in given if value is not None]
         return [*texts, ("seed", str(self._seed()))]
 
     def _adopt(self, model: _rffblr.Model) -> None:
         self.model_ = model
-        self.elbo_ = model.bound
+        self.objective_ = model.objective
         self.gamma_ = np.asarray(model.gamma)
         self.target_groups_ = model.target_groups
         self.n_active_ = model.active
@@ -424,3 +382,6 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         self._flat = self.n_outputs_ == 1
         self._library = None
         return self
+
+
+RFFBLRRegressor.__doc__ = documented(RFFBLRRegressor.__doc__ or "")

@@ -1,9 +1,12 @@
-"""Values of settings as the library spells them."""
+"""Values of settings as the library spells them, and what it says of each."""
 
 import numbers
+import textwrap
 from typing import Any
 
 import numpy as np
+
+from . import _rffblr
 
 
 def whole(name: str, value: Any, least: int) -> int:
@@ -16,7 +19,7 @@ def whole(name: str, value: Any, least: int) -> int:
 
 
 def spelled(name: str, value: Any) -> str:
-    """The text of a setting's value: ``0.1`` as a bandwidth is ``fixed:0.1``, ``True`` is ``true``, and so on."""
+    """The text of a setting's value, as on the command line: ``True`` is ``true``, ``[1, 0.5]`` is ``1,0.5``."""
     if isinstance(value, str):
         return value
     if isinstance(value, (bool, np.bool_)):
@@ -29,5 +32,19 @@ def spelled(name: str, value: Any) -> str:
         text = ",".join(spelled("", item) for item in value)
     else:
         raise TypeError(f"{name}={value!r} is neither text, a number, a truth value nor a list of numbers")
-    held = {"bandwidth": "fixed:", "relevance": "fixed:", "pruning": "below-equal-share:"}
-    return held.get(name, "") + text
+    return text
+
+
+def documented(docs: str) -> str:
+    """A docstring with what the library's table says of every setting in place of ``{settings}``."""
+    types = {"N": "int or str", "SHARE": "float", "STEP": "float", "SHAPE,RATE": "(float, float) or str"}
+    entries = []
+    for name, meaning, values, of_cosines, defaults in _rffblr.settings():
+        if name == "seed":  # random_state
+            continue
+        words = ", ".join(f'"{value}"' for value in values)
+        kind = "{" + words + "}" if len(values) > 1 else types.get(values[0], "float, array of float or str")
+        mark = " (drawn cosines)" if of_cosines else ""
+        text = textwrap.fill(f"{meaning}. [{defaults}]{mark}", 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        entries.append(f"{name} : {kind}, optional\n{text}")
+    return docs.replace("{settings}", "\n    ".join(entries))

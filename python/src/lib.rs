@@ -12,16 +12,19 @@ mod scores;
 mod training;
 
 use pyo3::prelude::*;
-use rffblr::{PRESETS, Settings};
+use rffblr::{PRESETS, SETTINGS, Setting};
 
-/// Name, explanation and value in each preset of every setting: where the Python signature and its docs come from.
+/// Name, meaning, values (words, or one placeholder), whether of drawn cosines alone, and defaults in words.
+type Row = (String, &'static str, &'static [&'static str], bool, String);
+
+/// The library's table of settings: where the Python signature and its docs come from.
 #[pyfunction]
-fn settings() -> Vec<(String, &'static str, [String; 3])> {
-    let one = |(name, explanation): (&str, &'static str)| {
-        let value = |preset: &str| Settings::preset(preset).map(|s| s.spelled(name)).unwrap_or_default();
-        (name.replace('-', "_"), explanation, PRESETS.map(value))
+fn settings() -> Vec<Row> {
+    let row = |setting: &Setting| {
+        let name = setting.name.replace('-', "_");
+        (name, setting.meaning, setting.values, setting.of_cosines, setting.defaults())
     };
-    Settings::NAMES.into_iter().map(one).collect()
+    SETTINGS.iter().map(row).collect()
 }
 
 /// Compiled part of the package rffblr.
@@ -29,7 +32,7 @@ fn settings() -> Vec<(String, &'static str, [String; 3])> {
 fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     patience::silence_own_threads();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("PRESETS", PRESETS.to_vec())?;
+    module.add("PRESETS", PRESETS.map(|(name, ..)| name).to_vec())?;
     module.add_class::<model::Model>()?;
     module.add_class::<model::Fit>()?;
     module.add_class::<baseline::Baseline>()?;

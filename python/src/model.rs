@@ -41,7 +41,7 @@ pub struct Model {
     shares: OnceLock<Arc<VarianceShares>>,
 }
 
-/// Fits a model; `settings` are names and values as text. The listener gets number, bound, terms and bandwidth of every
+/// Fits a model; `settings` are names and values as text. The listener gets number, objective, terms and bandwidth of every
 /// step and says whether to stop with what there is.
 #[pyfunction]
 pub fn fit(
@@ -56,7 +56,7 @@ pub fn fit(
     let training = Arc::new(given.encode()?);
     let hear = listener.map(|listener| {
         move |step: Iteration| {
-            listener.call1((step.restart, step.number, step.bound.total(), step.active, step.bandwidth))?.is_truthy()
+            listener.call1((step.restart, step.number, step.objective, step.active, step.bandwidth))?.is_truthy()
         }
     });
     let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Iteration) -> PyResult<bool>);
@@ -103,8 +103,7 @@ impl Fit {
 
 /// Settings from a preset and texts by name.
 fn named(preset: Option<&str>, settings: &[(String, String)]) -> PyResult<Settings> {
-    let named: Vec<(&str, &str)> = settings.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    Ok(Settings::named(preset, &named).map_err(Failure::from)?)
+    Ok(Settings::named(preset, settings).map_err(Failure::from)?)
 }
 
 impl Model {
@@ -290,13 +289,13 @@ impl Model {
         Ok((inputs, stacked(py, &slope, tasks)?, stacked(py, &deviation, tasks)?))
     }
 
-    /// Bound, terms, bandwidth and noise precisions of every step.
+    /// Objective, terms, bandwidth and noise precisions of every step.
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let steps = self.model.trace();
         let noise: Vec<Vec<f64>> = steps.iter().map(|step| step.noise_precision.clone()).collect();
         let levels = noise.first().map_or(1, Vec::len);
         let out = PyDict::new(py);
-        out.set_item("bound", PyArray1::from_iter(py, steps.iter().map(|step| step.bound.total())))?;
+        out.set_item("objective", PyArray1::from_iter(py, steps.iter().map(|step| step.objective)))?;
         out.set_item("active", PyArray1::from_iter(py, steps.iter().map(|step| step.active as i64)))?;
         out.set_item("gamma", PyArray1::from_iter(py, steps.iter().map(|step| step.bandwidth)))?;
         out.set_item("noise_precision", stacked(py, &noise, levels)?)?;
@@ -305,8 +304,7 @@ impl Model {
 
     /// The settings of the fit, by name and as text.
     fn settings(&self) -> Vec<(String, String)> {
-        let settings = self.model.settings();
-        Settings::NAMES.iter().map(|(name, _)| (name.replace('-', "_"), settings.spelled(name))).collect()
+        self.model.settings().spelled().into_iter().map(|(name, value)| (name.replace('-', "_"), value)).collect()
     }
 
     /// What a check on held-out rows found; nothing if there was none.
@@ -412,10 +410,16 @@ impl Model {
         self.model.active_features()
     }
 
-    /// Bound at the end of the fit.
+    /// What the function is made of: kernel, sinusoids or cosines.
     #[getter]
-    fn bound(&self) -> f64 {
-        self.model.bound()
+    fn form(&self) -> &'static str {
+        self.model.settings().form.name()
+    }
+
+    /// What the fit climbed, where it ended.
+    #[getter]
+    fn objective(&self) -> f64 {
+        self.model.objective()
     }
 
     /// Whether the fit converged.

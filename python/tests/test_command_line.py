@@ -92,7 +92,7 @@ def test_settings_come_back_from_a_file(tmp_path):
     loaded = RFFBLRRegressor.load(tmp_path / "model.json")
     again = RFFBLRRegressor(**loaded.get_params()).fit(X, Y)
     assert again.model_.to_json() == model.model_.to_json()
-    assert (loaded.elbo_, loaded.n_iter_, loaded.n_active_) == (model.elbo_, model.n_iter_, model.n_active_)
+    assert (loaded.objective_, loaded.n_iter_, loaded.n_active_) == (model.objective_, model.n_iter_, model.n_active_)
     with pytest.raises(ValueError, match="fit the model again"):
         loaded.loo_predict()
 

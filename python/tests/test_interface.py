@@ -14,7 +14,6 @@ from rffblr import RFFBLRRegressor, _rffblr, baselines
 
 OWN = {
     "preset": None,
-    "sparsity": None,
     "missing": "impute",
     "weights": "relative",
     "random_state": 0,
@@ -25,32 +24,26 @@ OWN = {
 
 def test_the_signature_has_the_settings_of_the_library():
     found = {name: parameter.default for name, parameter in inspect.signature(RFFBLRRegressor).parameters.items()}
-    settings = {name: None for name, _, _ in _rffblr.settings()}
+    settings = {name: None for name, *_ in _rffblr.settings()}
     settings.pop("seed")  # random_state
     assert found == {**settings, **OWN}
-    seed = {name: values for name, _, values in _rffblr.settings()}["seed"]
-    assert seed == [str(found["random_state"])] * 3
 
 
-def test_the_docs_have_the_explanations_and_defaults_of_the_library():
-    docs = " ".join(inspect.getdoc(RFFBLRRegressor).split())
-    for name, explanation, (default, _, paper) in _rffblr.settings():
-        if name == "seed":
-            continue
-        values = f"[{default}]" if default == paper else f"[{default}; paper: {paper}]"
-        assert f"{explanation}. {values}" in docs, name
-
-
-def test_settings_of_drawn_cosines_are_marked_and_choose_their_preset():
+def test_the_docs_have_every_setting_and_mark_those_of_drawn_cosines():
     parts = re.split(r"\n(\w+) : ", inspect.getdoc(RFFBLRRegressor).split("Attributes\n")[0])
     docs = dict(zip(parts[1::2], parts[2::2]))
     X, Y = smooth(rows=20)
-    for name, _, (default, _, _) in _rffblr.settings():
+    drawn = dict(RFFBLRRegressor(preset="cosines", max_iterations=3).fit(X, Y).model_.settings())
+    assert "{settings}" not in RFFBLRRegressor.__doc__
+    for name, meaning, _, of_cosines, defaults in _rffblr.settings():
         if name == "seed":
             continue
-        form = dict(RFFBLRRegressor(**{name: default}).fit(X, Y).model_.settings())["form"]
-        assert (form == "cosines") == ("(drawn cosines)" in docs[name]), name
-    assert "(drawn cosines)" in docs["preset"]
+        text = " ".join(docs[name].split())
+        assert f"{meaning}. [{defaults}]" in text and ("(drawn cosines)" in text) == of_cosines, name
+        # A setting of drawn cosines chooses them.
+        if of_cosines:
+            fitted = dict(RFFBLRRegressor(max_iterations=3, **{name: drawn[name]}).fit(X, Y).model_.settings())
+            assert fitted == drawn
 
 
 TYPED = """
@@ -58,7 +51,7 @@ import numpy as np
 from rffblr import RFFBLRRegressor, baselines
 
 def check(X: np.ndarray, flag: bool) -> None:
-    model = RFFBLRRegressor(relevance=np.ones(3), links="true", weight_prior=[1e-6, 1e-6]).fit(X, X)
+    model = RFFBLRRegressor(input_scales=np.ones(3), links="true", weight_prior=[1e-6, 1e-6]).fit(X, X)
     reveal_type(model)
     reveal_type(baselines.Ridge().fit(X, X))
     reveal_type(RFFBLRRegressor.load("a"))
@@ -84,9 +77,13 @@ def test_types_are_known_to_a_checker(tmp_path):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_setting_left_out_is_the_preset():
     X, Y = smooth()
-    for at, preset in enumerate(_rffblr.PRESETS):
+    for preset in _rffblr.PRESETS:
         fitted = dict(RFFBLRRegressor(preset=preset).fit(X, Y).model_.settings())
-        assert fitted == {name: values[at] for name, _, values in _rffblr.settings()}
+        of_cosines = {name for name, _, _, drawn, _ in _rffblr.settings() if drawn}
+        assert set(fitted) == {"max_iterations", "seed"} | (of_cosines if preset != "default" else {"sparsity"})
+        for name, _, _, _, defaults in _rffblr.settings():
+            if name in fitted:
+                assert defaults == f"default: {fitted[name]}" or f"{preset}: {fitted[name]}" in defaults
 
 
 def test_values_of_python_are_those_of_the_command_line():
@@ -94,7 +91,7 @@ def test_values_of_python_are_those_of_the_command_line():
     settings = {
         "features": 30,
         "bandwidth": 0.1,
-        "relevance": [1, 0.5, np.float64(0.25)],
+        "input_scales": [1, 0.5, np.float64(0.25)],
         "weight_prior": (1e-3, 2e-3),
         "links": False,
         "pruning": "never",
@@ -102,8 +99,8 @@ def test_values_of_python_are_those_of_the_command_line():
         "tolerance": 1e-4,
     }
     fitted = dict(RFFBLRRegressor(preset="paper", **settings).fit(X, Y).model_.settings())
-    assert fitted["features"] == "30" and fitted["bandwidth"] == "fixed:0.1"
-    assert fitted["relevance"] == "fixed:1,0.5,0.25" and fitted["weight_prior"] == "1e-3,2e-3"
+    assert fitted["features"] == "30" and fitted["bandwidth"] == "0.1"
+    assert fitted["input_scales"] == "1,0.5,0.25" and fitted["weight_prior"] == "1e-3,2e-3"
     assert fitted["links"] == "false" and fitted["restarts"] == "2" and fitted["tolerance"] == "1e-4"
 
 

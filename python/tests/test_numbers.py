@@ -32,7 +32,7 @@ def test_a_kernel_machine_is_the_formula_in_its_file(tmp_path):
     model = RFFBLRRegressor().fit(X, Y)
     model.save(tmp_path / "model.json")
     file = json.loads((tmp_path / "model.json").read_text())
-    machine = file["machine"]
+    machine = file["function"]["kernel"]
 
     def table(entry):
         return np.reshape(entry["values"], (entry["columns"], entry["rows"])).T
@@ -64,7 +64,7 @@ def test_leave_one_out_is_leaving_one_out(tmp_path):
     model = RFFBLRRegressor().fit(X, Y)
     model.save(tmp_path / "model.json")
     file = json.loads((tmp_path / "model.json").read_text())
-    machine = file["machine"]
+    machine = file["function"]["kernel"]
     rows = np.reshape(machine["rows"]["values"], (3, 30)).T
     (group,) = machine["groups"]
     K = kernel_of(group, rows, rows)

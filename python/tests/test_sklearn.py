@@ -169,7 +169,7 @@ def test_callbacks_see_every_step():
     counting = Counting()
     model = RFFBLRRegressor().set_callbacks(counting).fit(X, Y)
     # Those of the shared kernel, and those in which targets are offered kernels of their own.
-    assert counting.steps >= model.n_iter_ == len(model.trace_.bound)
+    assert counting.steps >= model.n_iter_ == len(model.trace_.objective)
     assert (counting.began, counting.ended) == (1, 1)
 
 

@@ -222,11 +222,7 @@ fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
 impl ModelFacts {
     fn new(model: &Model) -> ModelFacts {
         ModelFacts {
-            form: match &model.settings().form {
-                Form::Kernel => "kernel",
-                Form::Sinusoids { .. } => "sinusoids",
-                Form::Cosines(_) => "cosines",
-            },
+            form: model.settings().form.name(),
             terms: model.active_features(),
             rows: model.training_rows(),
             stop: model.stop(),

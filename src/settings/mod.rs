@@ -39,6 +39,15 @@ pub enum Form {
 }
 
 impl Form {
+    /// The form in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Form::Kernel => "kernel",
+            Form::Sinusoids { .. } => "sinusoids",
+            Form::Cosines(_) => "cosines",
+        }
+    }
+
     /// The settings of drawn cosines, if the function is made of them.
     pub fn cosines(&self) -> Option<&CosineSettings> {
         match self {

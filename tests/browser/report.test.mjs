@@ -243,7 +243,7 @@ test("every target is evaluated with the kernel of its group", async () => {
   const { page, close } = await open(pages.kernel);
   const differences = await page.evaluate(() => {
     const file = facts.what_if.file;
-    const { groups } = file.machine;
+    const { groups } = file.function.kernel;
     const all = groups.flatMap((group) => group.tasks.map((task, i) => ({ task, group, i })));
     const [{ kernel }] = groups;
     const kernels = [kernel, { ...kernel, linear: 2, relevance: kernel.relevance.map((r) => 3 * r) }];
@@ -262,7 +262,7 @@ test("every target is evaluated with the kernel of its group", async () => {
     });
     const predictor = (kernelFor) => {
       const groups = all.map((one) => alone(one, kernelFor(one.task))).reverse();
-      return predictorOf({ ...file, machine: { ...file.machine, groups } });
+      return predictorOf({ ...file, function: { kernel: { ...file.function.kernel, groups } } });
     };
     const row = rowsOf(file.probes.inputs)[0];
     const mixed = predictor((task) => kernels[task]);

@@ -150,9 +150,7 @@ fn change(folder: &Folder, edit: impl FnOnce(&mut Value)) {
     let mut value: Value = serde_json::from_str(&folder.text("model.json")).unwrap();
     edit(&mut value);
     value.as_object_mut().unwrap().remove("sha256");
-    use sha2::{Digest, Sha256};
-    let sum: String = Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect();
-    value["sha256"] = sum.into();
+    value["sha256"] = crate::checksum::checksum(&value).into();
     folder.put("changed.json", value.to_string());
 }
 

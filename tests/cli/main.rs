@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod check;
+#[path = "../library/checksum.rs"]
+mod checksum;
 mod common;
 mod data;
 mod demo;

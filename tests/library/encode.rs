@@ -277,9 +277,7 @@ fn a_model_keeps_its_encoder_and_refuses_another() {
     let mut value: serde_json::Value = serde_json::from_str(&stored).unwrap();
     value["encoder"]["inputs"][1]["name"] = "height".into();
     value.as_object_mut().unwrap().remove("sha256");
-    use sha2::{Digest, Sha256};
-    let sum: String = Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect();
-    value["sha256"] = sum.into();
+    value["sha256"] = crate::checksum::checksum(&value).into();
     let problem = Model::from_json(&value.to_string()).unwrap_err();
     assert!(problem.contains("encoder"), "{problem}");
 }

@@ -97,17 +97,19 @@ fn damage_anywhere_is_noticed() {
 }
 
 /// Signs a changed file anew, so that only the checks behind the checksum are left.
+fn waves(file: &mut Value) -> &mut Value {
+    &mut file["function"]["cosines"]["waves"]
+}
+
 fn signed(change: impl Fn(&mut Value)) -> Result<Model, String> {
     resigned(&model().to_json().unwrap(), change)
 }
 
 fn resigned(text: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
-    use sha2::{Digest, Sha256};
     let mut value: Value = serde_json::from_str(text).unwrap();
     value.as_object_mut().unwrap().remove("sha256");
     change(&mut value);
-    let sum: String = Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect();
-    value["sha256"] = Value::String(sum);
+    value["sha256"] = Value::String(crate::checksum::checksum(&value));
     Model::from_json(&value.to_string())
 }
 
@@ -117,35 +119,38 @@ fn inconsistent_files_are_refused() {
     type Change = Box<dyn Fn(&mut Value)>;
     let changes: Vec<(&str, Change)> = vec![
         ("newer", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION + 1))),
-        ("older", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION - 1))),
         ("format_version", Box::new(|v| v["format_version"] = json!(0))),
         ("format_version", Box::new(|v| v["format_version"] = json!("1"))),
         ("format", Box::new(|v| v["format"] = json!("something"))),
         ("inputs", Box::new(|v| v["inputs"]["mean"] = json!([1.0]))),
         ("inputs", Box::new(|v| v["inputs"]["scale"] = json!([1.0, 0.0, 1.0]))),
         ("targets", Box::new(|v| v["targets"]["names"] = json!([]))),
-        ("features.directions", Box::new(|v| v["features"]["directions"]["rows"] = json!(4))),
-        ("features.directions", Box::new(|v| v["features"]["directions"]["values"] = json!([1.0]))),
-        ("features.amplitude", Box::new(|v| v["features"]["amplitude"] = json!(-1.0))),
-        ("features.links", Box::new(|v| v["features"]["links"] = json!([2, 1, 0]))),
-        ("features.links", Box::new(|v| v["features"]["links"] = json!([0, 1, 9]))),
-        ("scales.bandwidth", Box::new(|v| v["scales"]["bandwidth"] = json!(0.0))),
-        ("scales.relevance", Box::new(|v| v["scales"]["relevance"] = json!([1.0]))),
-        ("noise", Box::new(|v| v["noise"] = json!([{"shape": 1.0, "rate": 1.0}]))),
-        ("posterior.precision", Box::new(|v| v["posterior"]["precision"][0] = json!(-1.0))),
-        ("posterior.mean", Box::new(|v| v["posterior"]["mean"]["columns"] = json!(1))),
-        ("posterior.shapes", Box::new(|v| v["posterior"]["shapes"][0]["tasks"] = json!([7]))),
+        ("cosines.waves.frequencies", Box::new(|v| waves(v)["frequencies"]["rows"] = json!(4))),
+        ("cosines.waves.frequencies", Box::new(|v| waves(v)["frequencies"]["values"] = json!([1.0]))),
+        ("cosines.waves.amplitude", Box::new(|v| waves(v)["amplitude"] = json!(-1.0))),
+        ("cosines.waves.links", Box::new(|v| waves(v)["links"] = json!([2, 1, 0]))),
+        ("cosines.waves.links", Box::new(|v| waves(v)["links"] = json!([0, 1, 9]))),
+        ("cosines.scales.bandwidth", Box::new(|v| v["function"]["cosines"]["scales"]["bandwidth"] = json!(0.0))),
+        ("cosines.scales.relevance", Box::new(|v| v["function"]["cosines"]["scales"]["relevance"] = json!([1.0]))),
+        ("cosines.noise", Box::new(|v| v["function"]["cosines"]["noise"] = json!([{"shape": 1.0, "rate": 1.0}]))),
+        ("cosines.waves.precision", Box::new(|v| waves(v)["precision"][0] = json!(-1.0))),
+        ("cosines.waves.mean", Box::new(|v| waves(v)["mean"]["columns"] = json!(1))),
+        ("cosines.waves.shapes", Box::new(|v| waves(v)["shapes"][0]["tasks"] = json!([7]))),
         (
             "no task",
             Box::new(|v| {
-                let mut more = v["posterior"]["shapes"][0].clone();
+                let mut more = waves(v)["shapes"][0].clone();
                 more["tasks"] = json!([]);
-                v["posterior"]["shapes"].as_array_mut().unwrap().push(more);
+                waves(v)["shapes"].as_array_mut().unwrap().push(more);
             }),
         ),
-        ("posterior.shapes", Box::new(|v| v["posterior"]["shapes"][0]["values"][0] = json!(-1.0))),
-        ("restarts", Box::new(|v| v["settings"]["restarts"] = json!(0))),
-        ("not a model", Box::new(|v| v["probes"] = json!(3))),
+        ("cosines.waves.shapes", Box::new(|v| waves(v)["shapes"][0]["values"][0] = json!(-1.0))),
+        ("restarts", Box::new(|v| v["settings"]["form"]["cosines"]["restarts"] = json!(0))),
+        ("different forms", Box::new(|v| v["settings"]["form"] = json!("kernel"))),
+        ("settings.form", Box::new(|v| v["settings"]["form"] = json!("waves"))),
+        ("function.cosines.waves.phases", Box::new(|v| waves(v)["phases"][1] = json!("x"))),
+        ("missing field `phases`", Box::new(|v| drop(waves(v).as_object_mut().unwrap().remove("phases")))),
+        ("probes", Box::new(|v| v["probes"] = json!(3))),
     ];
     for (expected, change) in changes {
         match signed(change) {
@@ -189,32 +194,50 @@ fn inconsistent_kernel_machines_are_refused() {
     let text = fit(&data, &Settings { max_iterations: 3, ..Settings::DEFAULT }).unwrap().to_json().unwrap();
     type Change = Box<dyn Fn(&mut Value)>;
     let changes: Vec<(&str, Change)> = vec![
-        ("machine.rows", Box::new(|v| v["machine"]["rows"]["rows"] = json!(11))),
+        ("function.kernel.rows", Box::new(|v| v["function"]["kernel"]["rows"]["rows"] = json!(11))),
         ("13", Box::new(|v| v["training"]["rows"] = json!(13))),
-        ("machine.groups.kernel", Box::new(|v| v["machine"]["groups"][0]["kernel"]["linear"] = json!(-1.0))),
-        ("machine.groups.kernel", Box::new(|v| v["machine"]["groups"][0]["kernel"]["rbf"]["scale"] = json!(0.0))),
         (
-            "machine.groups.kernel.relevance",
-            Box::new(|v| v["machine"]["groups"][0]["kernel"]["relevance"] = json!([1.0])),
+            "function.kernel.groups.kernel",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["linear"] = json!(-1.0)),
         ),
-        ("machine.groups.noise", Box::new(|v| v["machine"]["groups"][0]["noise"][0] = json!(0.0))),
-        ("machine.groups.amplitude", Box::new(|v| v["machine"]["groups"][0]["amplitude"] = json!([1.0]))),
-        ("machine.groups.observed", Box::new(|v| v["machine"]["groups"][0]["observed"][0] = json!([0, 99]))),
-        ("machine.groups.observed", Box::new(|v| v["machine"]["groups"][0]["observed"] = json!([null]))),
-        ("machine.groups.coefficients", Box::new(|v| v["machine"]["groups"][0]["coefficients"]["columns"] = json!(3))),
-        ("machine.root_weights", Box::new(|v| v["machine"]["root_weights"][2] = json!(-1.0))),
-        ("machine.groups", Box::new(|v| v["machine"]["groups"] = json!([]))),
-        ("machine.groups", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([0, 2]))),
-        ("machine.groups", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([0]))),
-        ("rising", Box::new(|v| v["machine"]["groups"][0]["tasks"] = json!([1, 0]))),
+        (
+            "function.kernel.groups.kernel",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["rbf"]["scale"] = json!(0.0)),
+        ),
+        (
+            "function.kernel.groups.kernel.relevance",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["relevance"] = json!([1.0])),
+        ),
+        ("function.kernel.groups.noise", Box::new(|v| v["function"]["kernel"]["groups"][0]["noise"][0] = json!(0.0))),
+        (
+            "function.kernel.groups.amplitude",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["amplitude"] = json!([1.0])),
+        ),
+        (
+            "function.kernel.groups.observed",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["observed"][0] = json!([0, 99])),
+        ),
+        (
+            "function.kernel.groups.observed",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["observed"] = json!([null])),
+        ),
+        (
+            "function.kernel.groups.coefficients",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["coefficients"]["columns"] = json!(3)),
+        ),
+        ("function.kernel.root_weights", Box::new(|v| v["function"]["kernel"]["root_weights"][2] = json!(-1.0))),
+        ("function.kernel.groups", Box::new(|v| v["function"]["kernel"]["groups"] = json!([]))),
+        ("function.kernel.groups", Box::new(|v| v["function"]["kernel"]["groups"][0]["tasks"] = json!([0, 2]))),
+        ("function.kernel.groups", Box::new(|v| v["function"]["kernel"]["groups"][0]["tasks"] = json!([0]))),
+        ("rising", Box::new(|v| v["function"]["kernel"]["groups"][0]["tasks"] = json!([1, 0]))),
         (
             "exactly once",
             Box::new(|v| {
-                let twice = v["machine"]["groups"][0].clone();
-                v["machine"]["groups"].as_array_mut().unwrap().push(twice);
+                let twice = v["function"]["kernel"]["groups"][0].clone();
+                v["function"]["kernel"]["groups"].as_array_mut().unwrap().push(twice);
             }),
         ),
-        ("either", Box::new(|v| v["machine"] = Value::Null)),
+        ("function", Box::new(|v| v["function"]["kernel"] = Value::Null)),
     ];
     assert!(resigned(&text, |_| {}).is_ok());
     for (expected, change) in changes {
@@ -229,15 +252,13 @@ fn inconsistent_kernel_machines_are_refused() {
 fn verify_notices_a_different_function() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.json");
-    let changed = signed(|v| v["posterior"]["mean"]["values"][0] = json!(1.5)).unwrap();
+    let changed = signed(|v| waves(v)["mean"]["values"][0] = json!(1.5)).unwrap();
     // Stored probes of the old function beside the weights of the new one.
     let mut value: Value = serde_json::from_str(&changed.to_json().unwrap()).unwrap();
     let old: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
     value["probes"] = old["probes"].clone();
     value.as_object_mut().unwrap().remove("sha256");
-    use sha2::{Digest, Sha256};
-    let sum: String = Sha256::digest(value.to_string()).iter().map(|b| format!("{b:02x}")).collect();
-    value["sha256"] = Value::String(sum);
+    value["sha256"] = Value::String(crate::checksum::checksum(&value));
     std::fs::write(&path, value.to_string()).unwrap();
     assert!(!Model::verify(&path).unwrap().holds());
 }

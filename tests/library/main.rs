@@ -1,5 +1,6 @@
 //! The library as its users call it.
 
+mod checksum;
 mod conformance;
 mod determinism;
 mod edge_cases;

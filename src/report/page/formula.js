@@ -49,7 +49,7 @@ function decodeRow(file, encoded) {
 
 /** The inputs a kernel machine keeps, one list for each column, as they were in the table to twelve digits. */
 function storedInputs(file) {
-  return columnsOf(file.machine.rows).map((column, d) => {
+  return columnsOf(file.function.kernel.rows).map((column, d) => {
     const mean = file.inputs.mean[d],
       scale = file.inputs.scale[d];
     const smallest = 1e-12 * Math.max(Math.abs(mean), scale);
@@ -62,7 +62,8 @@ function storedInputs(file) {
  * without a task means alone.
  */
 function predictorOf(file) {
-  const machine = file.machine ? kernelMachine(file.machine) : cosines(file);
+  const { kernel, sinusoids } = file.function;
+  const machine = kernel ? kernelMachine(kernel) : cosines(sinusoids ?? file.function.cosines, Boolean(sinusoids));
   const { inputs, targets } = file;
   return {
     predict(row, task) {
@@ -85,12 +86,17 @@ function standardised(value, mean, scale) {
 }
 
 function noiseVariance(file, task) {
-  if (file.machine) {
-    const { tasks, amplitude, noise } = file.machine.groups.find((group) => group.tasks.includes(task));
+  const { kernel, sinusoids, cosines } = file.function;
+  if (kernel) {
+    const { tasks, amplitude, noise } = kernel.groups.find((group) => group.tasks.includes(task));
     const at = tasks.indexOf(task);
     return amplitude[at] * noise[at];
   }
-  const { shape, rate } = file.noise[task];
+  return meanInverse((sinusoids ?? cosines).noise[task]);
+}
+
+/** ⟨1/τ⟩ of a Gamma belief. */
+function meanInverse({ shape, rate }) {
   return rate / Math.max(shape - 1, shape / 2);
 }
 
@@ -163,34 +169,27 @@ function machineOf({ kernel, observed, noise, amplitude, coefficients }, rows, r
   };
 }
 
-/** f(x) = Σ w cos(ω·x + p) + links + b with variance φᵀΣφ, (16) and (17). */
-function cosines(file) {
-  const { features, scales, posterior } = file;
-  const directions = columnsOf(features.directions);
-  const stretch = scales.relevance.map((r) => Math.sqrt(2 * r));
-  const speed = Math.sqrt(scales.bandwidth);
-  const link = 1 / Math.sqrt(Math.max(features.directions.rows, 1));
-  const weights = columnsOf(posterior.mean);
-  const shapes = posterior.shapes.map((shape) => ({ ...shape, vectors: columnsOf(shape.vectors) }));
+/** f(x) = Σ w a cos(ω·x + p) + links + b with variance φᵀΣφ, (16) and (17); of sinusoids in units of the noise, (30). */
+function cosines({ waves, noise }, relative) {
+  const { phases, amplitude, links, precision } = waves;
+  const frequencies = columnsOf(waves.frequencies);
+  const link = 1 / Math.sqrt(Math.max(waves.frequencies.rows, 1));
+  const weights = columnsOf(waves.mean);
+  const shapes = waves.shapes.map((shape) => ({ ...shape, vectors: columnsOf(shape.vectors) }));
   return (z, task) => {
-    const phi = directions.map((omega, m) => {
-      let angle = 0;
-      for (let d = 0; d < z.length; d++) angle += z[d] * stretch[d] * omega[d];
-      return features.amplitude * Math.cos(speed * angle + features.offsets[m]);
-    });
-    for (const input of features.links) phi.push(link * z[input]);
+    const phi = frequencies.map((omega, m) => amplitude * Math.cos(dot(z, omega) + phases[m]));
+    for (const input of links) phi.push(link * z[input]);
     phi.push(1);
     const mean = weights.map((column) => dot(column, phi));
     if (task === undefined) return { mean };
-    const white = phi.map((value, k) => value / Math.sqrt(posterior.precision[k]));
+    const white = phi.map((value, k) => value / Math.sqrt(precision[k]));
     const { values, vectors } = shapes.find((shape) => shape.tasks.includes(task));
     const inside = vectors.map((vector) => dot(vector, white) ** 2);
-    const complete = values.length === posterior.precision.length;
+    const complete = values.length === precision.length;
     const outside = complete ? 0 : Math.max(dot(white, white) - inside.reduce((sum, v) => sum + v, 0), 0);
-    const relative = posterior.noise_is_unit;
-    const tau = relative ? 1 : file.noise[task].shape / file.noise[task].rate;
+    const tau = relative ? 1 : noise[task].shape / noise[task].rate;
     const variance = inside.reduce((sum, v, j) => sum + v / (1 + tau * values[j]), outside);
-    return { mean, variance: (relative ? noiseVariance(file, task) : 1) * variance };
+    return { mean, variance: (relative ? meanInverse(noise[task]) : 1) * variance };
   };
 }
 

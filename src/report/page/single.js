@@ -38,7 +38,7 @@ const SINGLE_FIGURES = [
 /** The inputs of the rows shown, one list for each column; empty if the page does not have them. */
 function shownInputs(facts) {
   const rows = facts.quality?.rows;
-  if (rows && !rows.inputs.length && facts.what_if.file?.machine) {
+  if (rows && !rows.inputs.length && facts.what_if.file?.function.kernel) {
     rows.inputs = storedInputs(facts.what_if.file).map((column) => rows.position.map((n) => column[n]));
   }
   return rows?.inputs ?? [];
