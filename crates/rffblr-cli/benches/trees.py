@@ -1,6 +1,6 @@
 """Default fits beside scikit-learn's extra trees, in one run, interleaved.
 
-python benches/trees.py DATASETS FOLDS [--rffblr target/release/rffblr] [--rounds 3]
+python crates/rffblr-cli/benches/trees.py DATASETS FOLDS [--rffblr target/release/rffblr] [--rounds 3]
 DATASETS holds NAME.arff, FOLDS NAME.json. Each fits the training rows of the first fold: rffblr with two threads (its own
 seconds, reading excluded), ExtraTreesRegressor(200) with one. Prints the best of the rounds and their ratio.
 """

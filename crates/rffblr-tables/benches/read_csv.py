@@ -1,7 +1,7 @@
 """Time and peak memory of reading a numeric CSV file: this crate against pandas.
 
     cargo build --release --example read_csv
-    python benches/read_csv.py target/release/examples/read_csv [--rows 1000000] [--columns 20] [--repeats 5]
+    python crates/rffblr-tables/benches/read_csv.py target/release/examples/read_csv [--rows 1000000] [--columns 20] [--repeats 5]
 
 Both run in processes of their own, in turn, on the same files: one with all 17 digits of a normal draw, one
 with four decimals. Memory is the peak resident size of the process; that of an interpreter which only loads

@@ -1,7 +1,7 @@
 """The same feature matrix, sweep and bandwidth step in numpy/scipy and in rffblr, interleaved in one run.
 
     pip install numpy scipy
-    python benches/compare.py [--rounds 5] [--threads 1]
+    python crates/rffblr/benches/compare.py [--rounds 5] [--threads 1]
 
 Prints milliseconds of both and their ratio. The numpy side is written for speed: LAPACK's potrf/potri and BLAS's syrk
 and trsm on Fortran-ordered arrays, the smaller of the two systems, no inverse where a factor will do.
