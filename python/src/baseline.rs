@@ -8,8 +8,8 @@ use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rffblr::data::{Encoder, Note};
-use rffblr::method::{Predictor, by_name, registry};
-use rffblr::select::{Grid, Plan, Progress};
+use rffblr_methods::method::{Predictor, by_name, registry};
+use rffblr_methods::select::{Grid, Plan, Progress};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a method has learned.

@@ -7,10 +7,11 @@ use crate::training::Given;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rffblr::data::{Folds, MissingInputs, Roles, Split};
-use rffblr::evaluate::{self, Refits};
+use rffblr::data::{MissingInputs, Roles};
 use rffblr::metrics::{OutOfFold, SplitBy};
 use rffblr::table::Table;
+use rffblr_methods::evaluate::{self, Refits};
+use rffblr_methods::folds::{Folds, Split};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 

@@ -4,7 +4,7 @@ use pyo3::PyErr;
 use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyPermissionError, PyValueError};
 use rffblr::Error;
 use rffblr::data::EncodeError;
-use rffblr::table::TableError;
+use rffblr::table::ColumnsError;
 use std::io::ErrorKind;
 
 /// An error on its way to Python.
@@ -39,8 +39,8 @@ impl From<EncodeError> for Failure {
     }
 }
 
-impl From<TableError> for Failure {
-    fn from(error: TableError) -> Failure {
+impl From<ColumnsError> for Failure {
+    fn from(error: ColumnsError) -> Failure {
         Failure(PyValueError::new_err(error.to_string()))
     }
 }

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use rffblr::data::Note;
 use rffblr::explain::{Explainer, Shapley, Value};
 use rffblr::linalg::Mat;
-use rffblr::report::{Options, Report};
+use rffblr_report::{Options, Report};
 
 /// Shapley values of rows, all training rows if none are given, and relevance of the inputs.
 #[pyfunction]

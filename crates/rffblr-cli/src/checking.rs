@@ -1,0 +1,141 @@
+//! The check of a model on rows it has not seen: whether it is run, how far it is, and the table of its scores.
+
+use crate::fit::significant;
+use crate::output;
+use crate::training::Training;
+use crate::watch::duration;
+use anyhow::{Context, Result};
+use indicatif::ProgressBar;
+use rffblr::Settings;
+use rffblr::metrics::{Check, SplitBy, with_error};
+use rffblr_methods::evaluate::{Refits, check};
+use rffblr_methods::folds::Folds;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// Refits of a check that was not asked for.
+const USUAL: usize = 5;
+/// Seconds beyond which such a check is not run.
+const PATIENCE: f64 = 120.0;
+/// What is said first where there is no check.
+const UNCHECKED: &str = "Not checked on rows it has not seen";
+const HOW: &str = "--check K runs K refits on held-out rows";
+
+/// What `--check` says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wanted {
+    Off,
+    Refits(usize),
+}
+
+/// Parses `--check`.
+pub fn wanted(text: &str) -> Result<Wanted, String> {
+    match (text, text.parse()) {
+        ("off", _) => Ok(Wanted::Off),
+        (_, Ok(count)) if count > 0 => Ok(Wanted::Refits(count)),
+        _ => Err("write a number of refits, or off".into()),
+    }
+}
+
+/// How a model will be checked. It is made before the fit: what cannot be split is told before hours of work.
+pub enum Plan {
+    /// With why not, in a sentence.
+    No(String),
+    Refits {
+        folds: Folds,
+        by: SplitBy,
+        /// Whether it was asked for: then it is run however long it takes, and failing is an error.
+        asked: bool,
+    },
+}
+
+/// A check, or why there is none.
+pub type Outcome = std::result::Result<Check, String>;
+
+impl Plan {
+    pub fn new(wanted: Option<Wanted>, training: &Training, seed: u64) -> Result<Plan> {
+        let most = Folds::most(&training.roles, &training.table, &training.rows)?;
+        let count = match wanted {
+            Some(Wanted::Off) => return Ok(Plan::No(format!("{UNCHECKED}: {HOW}."))),
+            Some(Wanted::Refits(count)) => count,
+            None => most.min(USUAL),
+        };
+        if wanted.is_none() && count < 2 {
+            return Ok(Plan::No(format!("{UNCHECKED}: there is too little to split.")));
+        }
+        let (folds, by) = training.folds(count, seed)?;
+        Ok(Plan::Refits { folds, by, asked: wanted.is_some() })
+    }
+
+    /// Runs the check. `seconds` is what the fit took, if that is known; else the first refits tell how long all will take.
+    pub fn run(self, training: &Training, settings: &Settings, seconds: Option<f64>, quiet: bool) -> Result<Outcome> {
+        let (folds, by, asked) = match self {
+            Plan::No(why) => return Ok(Err(why)),
+            Plan::Refits { folds, by, asked } => (folds, by, asked),
+        };
+        let count = folds.count();
+        let workers = rayon::current_num_threads().min(count);
+        let rounds = |refits: usize| refits.div_ceil(workers) as f64;
+        let too_long = |seconds: f64| format!("{UNCHECKED}: that would take about {}; {HOW}.", duration(seconds));
+        if let Some(fit) = seconds.filter(|_| !asked) {
+            let expected = fit * (count - 1) as f64 / count as f64 * rounds(count);
+            if expected > PATIENCE {
+                return Ok(Err(too_long(expected)));
+            }
+        }
+        let (start, bar) = (Instant::now(), if quiet { ProgressBar::hidden() } else { refits_bar(count) });
+        let expected = |refits: Refits| start.elapsed().as_secs_f64() * rounds(count) / rounds(refits.done).max(1.0);
+        let is_timed = !asked && seconds.is_none();
+        let observer = |refits: Refits| {
+            bar.set_position(refits.done as u64);
+            let too_long = is_timed && refits.done < count && expected(refits) > PATIENCE;
+            if too_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let named = |fold: usize| format!("refit {} of {count}", fold + 1);
+        let split = |fold: usize| Ok(training.split(&folds, fold).with_context(|| named(fold))?.0);
+        let found = check(settings, &folds, by, split, &observer);
+        bar.finish_and_clear();
+        match found {
+            Ok(Some((check, _))) => Ok(Ok(check)),
+            Ok(None) => Ok(Err(too_long(PATIENCE.max(start.elapsed().as_secs_f64())))),
+            Err(problem) if asked => Err(problem),
+            Err(problem) => Ok(Err(format!("{UNCHECKED}: {}.", output::explained(&problem)))),
+        }
+    }
+}
+
+fn refits_bar(count: usize) -> ProgressBar {
+    let bar = output::progress(count as u64, "check on held-out rows: {pos} of {len} refits  {elapsed}");
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+/// The scores of a check by target, and the sentence that sums them up.
+pub fn table(check: &Check, targets: &[String]) -> String {
+    let (each, ridge, mean) = (&check.model.scores.per_task, &check.ridge.scores.per_task, &check.mean.scores.per_task);
+    let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
+    let row = |(c, name): (usize, &String)| {
+        vec![
+            name.clone(),
+            each.observed[c].to_string(),
+            with_error(each.r2[c], check.model.r2_se[c]),
+            significant(each.rmse[c]),
+            percent(coverage(c)),
+            with_error(ridge.r2[c], f64::NAN),
+            with_error(mean.r2[c], f64::NAN),
+        ]
+    };
+    let header = ["target", "values", "R²", "RMSE", "90 % interval holds", "ridge R²", "mean R²"];
+    format!(
+        "On rows it has not seen: {} refits, {}\n{}\n{}\n",
+        check.folds,
+        check.split,
+        output::table(header, targets.iter().enumerate().map(row).collect()),
+        check.headline()
+    )
+}
+
+/// A share as a percentage.
+pub fn percent(share: f64) -> String {
+    if share.is_nan() { "–".into() } else { format!("{:.0} %", 100.0 * share) }
+}

@@ -1,0 +1,158 @@
+//! `rffblr evaluate`: cross-validation of one or several methods.
+
+mod report;
+pub mod selection;
+
+use crate::output;
+use crate::training::{TableArguments, Training};
+use crate::watch::Watch;
+use anyhow::{Result, bail};
+use rffblr::metrics::SplitBy;
+use rffblr_methods::evaluate::{FoldResult, evaluate, in_parallel};
+use rffblr_methods::folds::Folds;
+use rffblr_methods::method::{Method, by_name};
+use rffblr_methods::select::{Plan, Progress};
+use selection::{Selection, SelectionArguments};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+#[derive(clap::Args)]
+#[command(before_long_help = "\
+Examples:
+  rffblr evaluate cohort.csv --targets glucose,pressure --ignore id
+  rffblr evaluate cohort.csv --targets last:3 --folds 5 --methods rffblr,rffblr-paper,mean
+  rffblr evaluate visits.csv --targets glucose --group patient --folds 5
+  rffblr evaluate jura --fold-file folds.json --json > scores.json
+  rffblr evaluate jura --methods rffblr,mmr,fnn --grid coarse --journal jura.journal")]
+#[command(after_long_help = after_help())]
+pub struct Arguments {
+    #[command(flatten)]
+    table: TableArguments,
+    /// Number of folds: dealt out at random, or as --group or --time says
+    #[arg(long, value_name = "K", default_value_t = 10, conflicts_with = "fold_file")]
+    folds: usize,
+    /// Folds from a file: a JSON list of lists of test rows, counted from 0, such as [[0, 3], [1, 2]]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["group", "time"])]
+    fold_file: Option<PathBuf>,
+    /// Methods to compare
+    #[arg(long, value_name = "NAMES", default_value = "rffblr,mean", value_delimiter = ',')]
+    methods: Vec<String>,
+    /// Seed of the folds and of every fit
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Print JSON with the scores of every fold and task
+    #[arg(long)]
+    json: bool,
+    /// Say nothing unless it fails
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    selection: SelectionArguments,
+}
+
+fn after_help() -> String {
+    let line = |method: &&dyn Method| format!("\n  {:<20} {}", method.name(), method.describe());
+    let methods: String = rffblr_methods::method::registry().iter().map(line).collect();
+    format!(
+        "Methods:{methods}\n\n\
+         Scores: task R² is the mean over targets, pooled R² takes all cells as one vector; aRRMSE is relative to the \
+         mean of the training rows; a target that never varies does not count in R². Out of fold, R² is that of the held-out \
+         rows of all folds together, ± its standard error by the jackknife over folds; NLPD, CRPS and coverage judge the uncertainty. Every fit has one thread to itself, \
+         so that its seconds can be compared."
+    )
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let methods = methods(&arguments.methods)?;
+    let training = arguments.table.read()?;
+    let (folds, by) = match &arguments.fold_file {
+        Some(file) => (Folds::read(file, training.table.rows())?, SplitBy::Custom),
+        None => training.folds(arguments.folds, arguments.seed)?,
+    };
+    if !arguments.quiet {
+        tell(&training, &folds)?;
+    }
+    let selection = arguments.selection.open(arguments.fold_file.as_deref(), &folds, arguments.quiet)?;
+    let results = cross_validate(&training, &folds, &methods, &selection, arguments)?;
+    if !arguments.quiet && results.iter().flatten().any(|fold| !fold.is_scored()) {
+        output::note("folds whose test rows have no observed target are left out of the means");
+    }
+    let targets = &training.roles.targets;
+    output::print(&if arguments.json {
+        let (data, seed) = (&arguments.table.data, arguments.seed);
+        let about = report::About { training: &training, data, seed, selection: &selection, by: &by };
+        format!("{:#}\n", report::json(&about, &methods, &results)?)
+    } else {
+        report::tables(targets, &methods, &results)?
+    })
+}
+
+/// The methods with these names, each once.
+pub fn methods(names: &[String]) -> Result<Vec<&'static dyn Method>> {
+    let mut methods: Vec<&dyn Method> = Vec::new();
+    for name in names {
+        let method = by_name(name.trim())?;
+        if methods.iter().any(|other| other.name() == method.name()) {
+            bail!("method \"{name}\" is listed twice; list it once");
+        }
+        methods.push(method);
+    }
+    Ok(methods)
+}
+
+/// What a user may not expect of the table and of the folds.
+fn tell(training: &Training, folds: &Folds) -> Result<()> {
+    training.encode(false)?;
+    if folds.never_tested() > 0 {
+        output::note(&format!("rows that train and that no fold tests: {}", folds.never_tested()));
+    }
+    if folds.test().iter().any(|test| test.len() == 1) {
+        output::note("a single test row has no R²: such folds count in the R² of all held-out rows alone");
+    }
+    Ok(())
+}
+
+/// The results of every method, fold by fold.
+fn cross_validate(
+    training: &Training,
+    folds: &Folds,
+    methods: &[&dyn Method],
+    selection: &Selection,
+    arguments: &Arguments,
+) -> Result<Vec<Vec<FoldResult>>> {
+    let jobs = folds.count() * methods.len();
+    let workers = rayon::current_num_threads().min(jobs);
+    let series = methods.iter().map(|method| (method.name().to_owned(), folds.count()));
+    let watch = Watch::new(series, workers, arguments.quiet);
+    let results = in_parallel(workers, jobs, |job| -> Result<FoldResult> {
+        let (fold, number) = (job / methods.len(), job % methods.len());
+        let method = methods[number];
+        let selecting = Mutex::new(0.0);
+        let progress = |progress: Progress| {
+            *selecting.lock().unwrap_or_else(PoisonError::into_inner) += progress.seconds.unwrap_or(0.0);
+            watch.inner_fold(number, progress);
+        };
+        let fit = || -> Result<FoldResult> {
+            let (split, rows) = training.split(folds, fold)?;
+            let inner = selection.inner_folds(fold, &rows, arguments.seed)?;
+            let (seed, grid, inner) = (arguments.seed, selection.grid, inner.as_deref());
+            let plan = Plan { seed, grid, inner, journal: selection.journal.as_ref(), progress: Some(&progress) };
+            Ok(evaluate(method, &split, &plan)?)
+        };
+        let result = fit().map_err(|problem| {
+            // What a method cannot do names the method already.
+            let named = matches!(problem.downcast_ref(), Some(rffblr::Error::Unsupported { .. }));
+            let method = if named { String::new() } else { format!(", method {}", method.name()) };
+            problem.context(format!("fold {}{method}", fold + 1))
+        })?;
+        let seconds = result.fit_seconds + result.predict_seconds;
+        watch.fit(number, (seconds - *selecting.lock().unwrap_or_else(PoisonError::into_inner)).max(0.0));
+        Ok(result)
+    });
+    watch.finish();
+    let mut by_method: Vec<Vec<FoldResult>> = methods.iter().map(|_| Vec::new()).collect();
+    for (job, result) in results?.into_iter().enumerate() {
+        by_method[job % methods.len()].push(result);
+    }
+    Ok(by_method)
+}

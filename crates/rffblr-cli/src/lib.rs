@@ -1,0 +1,5 @@
+//! What the command `rffblr` knows beside the libraries it is made of: the data sets it can fetch by name.
+
+#![warn(missing_docs)]
+
+pub mod catalogue;

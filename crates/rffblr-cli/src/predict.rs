@@ -1,0 +1,180 @@
+//! `rffblr predict`: a model and a table in, predictions with their uncertainty out.
+
+use crate::fit::significant;
+use crate::output;
+use crate::training::{delimiter, tell};
+use anyhow::{Context, Result, bail};
+use rffblr::data::Encoder;
+use rffblr::linalg::Mat;
+use rffblr::metrics::{ReferenceMean, Scores, Spread};
+use rffblr::{Model, Prediction};
+use rffblr_tables as table;
+use rffblr_tables::{Column, ReadOptions, Table, Values, write_csv, write_parquet};
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+#[command(before_help = "\
+Examples:
+  rffblr predict model.json new.csv                       CSV on standard output
+  rffblr predict model.json new.csv -o predictions.csv    or .parquet
+  rffblr predict model.json - --interval 0.5 < new.csv")]
+pub struct Arguments {
+    /// Model file written by fit
+    model: PathBuf,
+    /// Table with the inputs of the model: CSV, TSV, ARFF or Parquet; - for standard input
+    data: PathBuf,
+    /// File to write, ending in .csv or .parquet; - for CSV on standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Probability that an observation lies between lower and upper
+    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = probability)]
+    interval: f64,
+    /// Character between the cells of a text file, or tab [default: recognised]
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// Replace the output if it exists
+    #[arg(long)]
+    force: bool,
+    /// Say nothing unless it fails
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
+        _ => Err("write a number between 0 and 1, for example 0.9".into()),
+    }
+}
+
+/// Formats that predictions are written in.
+enum Format {
+    Csv,
+    Parquet,
+}
+
+fn format_of(path: &Path) -> Result<Format> {
+    match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("parquet" | "pq") => Ok(Format::Parquet),
+        Some("csv") => Ok(Format::Csv),
+        _ => bail!("{}: predictions are written as .csv or .parquet; end the name in one of them", path.display()),
+    }
+}
+
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let path = &arguments.output;
+    let file = if output::is_stream(path) { None } else { Some((path, format_of(path)?)) };
+    if let Some((path, _)) = file {
+        output::expect_apart(path, [arguments.model.as_path(), &arguments.data])?;
+        output::expect_writable(path, arguments.force)?;
+    }
+    let model = Model::load(&arguments.model)?;
+    let plain;
+    let encoder = match model.encoder() {
+        Some(encoder) => encoder,
+        None => {
+            plain = Encoder::of_numbers(model.input_names(), model.target_names());
+            &plain
+        }
+    };
+    let options = ReadOptions { delimiter: arguments.delimiter, ..encoder.read_options() };
+    let table = table::read(&arguments.data, &options)?;
+    let (inputs, notes) =
+        encoder.inputs(&table).with_context(|| format!("{} does not fit the model", arguments.data.display()))?;
+    if !arguments.quiet {
+        notes.iter().for_each(tell);
+    }
+    let prediction = model.predict(inputs.as_ref())?;
+    if !arguments.quiet
+        && let Some(note) = note_on_training_rows(&model, encoder, &table, &inputs)?
+    {
+        output::note(&note);
+    }
+    let predictions = columns(&model, &prediction, arguments.interval)?;
+    match file {
+        None => {
+            let mut text = Vec::new();
+            write_csv(&predictions, &mut text)?;
+            output::print(&String::from_utf8(text)?)?;
+        }
+        Some((path, format)) => output::save(path, arguments.force, |mut file| {
+            match format {
+                Format::Csv => write_csv(&predictions, &mut file)?,
+                Format::Parquet => {
+                    let mut bytes = Vec::new();
+                    write_parquet(&predictions, &mut bytes)?;
+                    file.write_all(&bytes)?;
+                }
+            }
+            Ok(())
+        })?,
+    }
+    if !arguments.quiet
+        && let Some(truth) = encoder.targets_if_present(&table)
+    {
+        output::tell(&scores(&model, &prediction, &truth, arguments.interval)?);
+    }
+    Ok(())
+}
+
+/// What is predicted for the rows a model learned from says little about others.
+fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs: &Mat<f64>) -> Result<Option<String>> {
+    let mut known = model.learned_from(inputs.as_ref())?;
+    // Rows without a target were not learned from; all the others may have been.
+    if known == 0
+        && let Ok((rows, _)) = encoder.roles().observed_rows(table)
+    {
+        let observed = Mat::from_fn(rows.len(), inputs.ncols(), |n, d| inputs[(rows[n], d)]);
+        known = model.learned_from(observed.as_ref())?;
+    }
+    if known == 0 || 2 * known < inputs.nrows() {
+        return Ok(None);
+    }
+    let whose = match known == inputs.nrows() {
+        true if known == 1 => "this row is one the model learned from".into(),
+        true => format!("these {known} rows are ones the model learned from"),
+        false => format!("{known} of these {} rows are ones the model learned from", inputs.nrows()),
+    };
+    Ok(Some(format!("{whose}, and flatter it; `rffblr report` and `rffblr evaluate` judge it by rows held out")))
+}
+
+/// Four columns for each target.
+pub fn columns(model: &Model, prediction: &Prediction, interval: f64) -> Result<Table> {
+    let (lower, upper) = prediction.interval(interval)?;
+    let mut columns = Vec::new();
+    for (c, target) in model.target_names().iter().enumerate() {
+        let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];
+        for (ending, values) in parts {
+            let values = Values::Numeric(values.col_as_slice(c).to_vec());
+            columns.push(Column { name: format!("{target}{ending}"), values });
+        }
+    }
+    Ok(Table::new(columns)?)
+}
+
+/// How well the predictions did, if the table has the targets too.
+fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f64) -> Result<String> {
+    let spread = Spread { std: prediction.std.as_ref(), level: interval };
+    let scores = Scores::new(truth.as_ref(), prediction.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let each = &scores.per_task;
+    let percent = |share: Option<f64>| format!("{:.0} %", 100.0 * share.unwrap_or(f64::NAN));
+    let row = |(c, name): (usize, &String)| {
+        vec![
+            name.clone(),
+            each.observed[c].to_string(),
+            format!("{:.3}", each.r2[c]),
+            significant(each.rmse[c]),
+            percent(each.coverage.as_ref().map(|cells| cells[c])),
+        ]
+    };
+    let rows = model.target_names().iter().enumerate().map(row).collect();
+    let holds =
+        format!("{} % interval holds", significant(100.0 * interval).trim_end_matches('0').trim_end_matches('.'));
+    let table = output::table(["against the targets in the table", "rows", "R²", "RMSE", &holds], rows);
+    Ok(format!(
+        "\n{table}\nTask R² {:.3} (mean over targets), pooled R² {:.3}, {} of all cells inside.",
+        scores.task_r2,
+        scores.pooled_r2,
+        percent(scores.coverage)
+    ))
+}

@@ -1,0 +1,314 @@
+//! `rffblr reproduce`: small data under the names of the catalogue, recorded, summarised, interrupted, resumed.
+
+use crate::common::Folder;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// A file of so many rows, inputs and targets, whose last columns are the targets.
+fn arff(rows: usize, inputs: usize, targets: usize) -> String {
+    let mut text = "@relation small\n".to_owned();
+    (0..inputs + targets).for_each(|column| text += &format!("@attribute c{column} numeric\n"));
+    text += "@data\n";
+    for row in 0..rows {
+        let x: Vec<f64> = (0..inputs).map(|d| ((row * (2 * d + 3)) as f64 * 0.7).sin()).collect();
+        let y = (0..targets).map(|c| 3.0 * x[c] + x[c + 1] * x[c] + 0.3 * ((row * 5 + c) as f64 * 1.3).cos());
+        let cells: Vec<String> = x.iter().copied().chain(y).map(|value| format!("{value:.6}")).collect();
+        text += &format!("{}\n", cells.join(","));
+    }
+    text
+}
+
+/// Two small data sets with two folds each.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("data")).unwrap();
+    fs::create_dir(folder.path("folds")).unwrap();
+    let folds =
+        |rows: usize| json!([(0..rows).step_by(2).collect::<Vec<_>>(), (1..rows).step_by(2).collect::<Vec<_>>()]);
+    folder.put("data/edm.arff", arff(40, 16, 2)).put("folds/edm.json", folds(40).to_string());
+    folder.put("data/jura.arff", arff(36, 15, 3)).put("folds/jura.json", folds(36).to_string());
+    folder
+}
+
+/// Two methods, of which one chooses among points of a grid.
+const TINY: [&str; 8] = [
+    "reproduce",
+    "table2",
+    "--data=data",
+    "--fold-dir=folds",
+    "--datasets=edm,jura",
+    "--methods=ridge,mmr",
+    "--grid=coarse",
+    "--jobs=1",
+];
+
+fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&TINY, more].concat()
+}
+
+/// The records without what differs from run to run.
+fn records(folder: &Folder, out: &str) -> Vec<Value> {
+    let text = folder.text(&format!("{out}/raw.jsonl"));
+    let mut lines = text.lines();
+    assert!(lines.next().unwrap().contains("\"results\""));
+    let timeless = |line: &str| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        let fields = record.as_object_mut().unwrap();
+        for time in ["fit_seconds", "predict_seconds", "cpu_seconds", "wall_seconds", "inner_folds_remembered"] {
+            fields.remove(time);
+        }
+        record
+    };
+    lines.map(timeless).collect()
+}
+
+/// Mean and population standard deviation, in one pass each.
+fn mean_and_sd(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (mean, (values.iter().map(|v| v * v).sum::<f64>() / count - mean * mean).max(0.0).sqrt())
+}
+
+#[test]
+fn the_summary_is_what_the_raw_results_give() {
+    let folder = folder();
+    folder.done(&tiny(&["--out=run"]));
+    let records = records(&folder, "run");
+    assert_eq!(records.len(), 8);
+    // By hand from the records: every number of the CSV.
+    let mut expected: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for record in &records {
+        let mut add = |quantity: &str, value: &Value| {
+            if let Some(value) = value.as_f64() {
+                let cell = format!("{},{}", record["method"].as_str().unwrap(), record["dataset"].as_str().unwrap());
+                expected.entry(format!("{cell},{quantity}")).or_default().push(value);
+            }
+        };
+        let scores = &record["scores"];
+        for (quantity, score) in [
+            ("task_r2", "task_r2"),
+            ("pooled_r2", "pooled_r2"),
+            ("arrmse", "arrmse"),
+            ("nlpd", "nlpd"),
+            ("coverage90", "coverage"),
+        ] {
+            add(quantity, &scores[score]);
+        }
+        add("features", &record["active_features"]);
+        // What a record says of its tasks agrees with what it says of all of them.
+        let tasks: Vec<f64> =
+            scores["per_task"]["r2"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        assert!((mean_and_sd(&tasks).0 - scores["task_r2"].as_f64().unwrap()).abs() < 1e-12);
+        assert_eq!(record["chosen"].as_object().unwrap().is_empty(), record["method"] == "ridge");
+    }
+    let csv = folder.text("run/summary.csv");
+    let mut found = 0;
+    for line in csv.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!((cells[5], cells[6], cells[7]), ("2", "2", "coarse"));
+        let Some(values) = expected.get(&cells[..3].join(",")) else {
+            assert_eq!(cells[2], "seconds");
+            continue;
+        };
+        let (mean, sd) = mean_and_sd(values);
+        let close = |text: &str, value: f64| (text.parse::<f64>().unwrap() - value).abs() < 1e-7 * (1.0 + value.abs());
+        assert!(values.len() == 2 && close(cells[3], mean) && close(cells[4], sd), "{line}: {mean} {sd}");
+        found += 1;
+    }
+    assert_eq!(found, expected.len());
+    // The same numbers in words, the printed ones of the paper only where they are of the same kind.
+    let markdown = folder.text("run/summary.md");
+    let (mean, sd) = mean_and_sd(&expected["mmr,edm,task_r2"]);
+    assert!(markdown.contains(&format!("{mean:.3} ± {sd:.3}° (0.36 ± 0.22)")), "{markdown}");
+    let (mean, sd) = mean_and_sd(&expected["mmr,edm,pooled_r2"]);
+    let pooled = markdown.split("## Pooled R²\n").nth(1).unwrap();
+    let cell = format!("{mean:.3} ± {sd:.3}°");
+    assert!(pooled.contains(&cell) && !pooled.contains(&format!("{cell} (")), "{pooled}");
+    // Made again from the raw results alone: the same files to the bit.
+    let names = ["summary.md", "summary.csv", "summary.html", "table2.svg", "table2.png"];
+    let files = || names.map(|name| fs::read(folder.path(&format!("run/{name}"))).unwrap());
+    let first = files();
+    names.iter().for_each(|name| fs::remove_file(folder.path(&format!("run/{name}"))).unwrap());
+    folder.done(&["reproduce", "summary", "run"]);
+    assert!(files() == first);
+    assert!(first[4].starts_with(b"\x89PNG") && first[2].ends_with(b"</html>\n"));
+}
+
+#[test]
+fn what_is_recorded_is_not_run_again_and_a_damaged_end_is_mended() {
+    let folder = folder();
+    folder.done(&tiny(&["--out=run"]));
+    let whole = fs::read(folder.path("run/raw.jsonl")).unwrap();
+    folder.done(&tiny(&["--out=run"]));
+    assert_eq!(fs::read(folder.path("run/raw.jsonl")).unwrap(), whole);
+    let expected = records(&folder, "run");
+    // Cut in the middle of a line, with and without the inner folds it had done.
+    for journal in [true, false] {
+        fs::write(folder.path("run/raw.jsonl"), &whole[..whole.len() * 2 / 3]).unwrap();
+        if !journal {
+            fs::remove_file(folder.path("run/selection.journal")).unwrap();
+        }
+        let ran = folder.done(&tiny(&["--out=run"]));
+        assert!(ran.err.contains("was cut off; it is run again"), "{}", ran.err);
+        assert_eq!(records(&folder, "run"), expected);
+    }
+    // More than one worker: the same records in some order.
+    folder.done(&[&TINY[..7], &["--jobs=3", "--out=three"]].concat());
+    let sorted = |mut records: Vec<Value>| {
+        records.sort_by_key(Value::to_string);
+        records
+    };
+    assert_eq!(sorted(records(&folder, "three")), sorted(expected));
+}
+
+#[test]
+fn a_killed_run_goes_on() {
+    let folder = folder();
+    // The network is trained long enough to be caught at it.
+    let slow = [&TINY[..5], &["--methods=ridge,fnn", "--grid=coarse", "--jobs=1"]].concat();
+    let with = |out: &'static str| [&slow[..], &[out]].concat();
+    folder.done(&with("--out=whole"));
+    let mut child = folder.command(&with("--out=cut")).stderr(Stdio::null()).spawn().unwrap();
+    let start = Instant::now();
+    let lines = || fs::read_to_string(folder.path("cut/raw.jsonl")).map_or(0, |text| text.lines().count());
+    while lines() < 3 && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let done = lines() - 1;
+    assert!((2..8).contains(&done), "{done} of 8 records when it was killed");
+    folder.done(&with("--out=cut"));
+    assert_eq!(records(&folder, "cut"), records(&folder, "whole"));
+}
+
+#[test]
+fn settings_are_not_mixed() {
+    let folder = folder();
+    folder.done(&tiny(&["--out=run"]));
+    let before = fs::read(folder.path("run/raw.jsonl")).unwrap();
+    let full: Vec<&str> = tiny(&["--out=run"]).into_iter().filter(|word| *word != "--grid=coarse").collect();
+    folder.fails(&full, &["ridge on edm was run with grid coarse, not full", "--out"]);
+    folder.put("folds/edm.json", json!([(0..20).collect::<Vec<_>>(), (20..40).collect::<Vec<_>>()]).to_string());
+    folder.fails(&tiny(&["--out=run"]), &["ridge on edm was run with folds", "cannot be mixed"]);
+    folder.put("data/jura.arff", arff(36, 15, 3).replace("0.3", "0.4"));
+    folder.fails(
+        &[&TINY[..4], &["--datasets=jura", "--methods=mmr", "--grid=coarse", "--out=run"]].concat(),
+        &["mmr on jura was run with data"],
+    );
+    folder.fails(&["reproduce", "figure2", "--datasets=jura", "--data=data", "--out=run"], &["results of table2"]);
+    assert_eq!(fs::read(folder.path("run/raw.jsonl")).unwrap(), before);
+}
+
+#[test]
+fn what_cannot_be_done_is_said_at_once() {
+    let folder = folder();
+    folder.fails(&tiny(&["--out=x", "--datasets=nothing"]), &["nothing"]);
+    folder.fails(&["reproduce", "table2", "--datasets=wq", "--out=x"], &["wq", "rffblr data fetch wq"]);
+    folder.put("data/enb.arff", arff(40, 8, 2));
+    folder.fails(&[&TINY[..4], &["--datasets=enb", "--out=x"]].concat(), &["enb.json is not there"]);
+    folder.fails(&["reproduce", "summary", "."], &["holds no results"]);
+    folder.fails(&["reproduce", "figure2", "--methods=mmr", "--out=x"], &["mmr", "rffblr-paper"]);
+    assert!(!folder.path("x").exists());
+    // One fold that cannot be fitted does not stop the others.
+    let rows: String = arff(40, 16, 2)
+        .lines()
+        .map(|line| match line.starts_with('-') {
+            true => format!("{},?\n", line.rsplit_once(',').unwrap().0),
+            false => format!("{line}\n"),
+        })
+        .collect();
+    folder.put("data/edm.arff", rows);
+    let ran = folder.run(&tiny(&["--out=run"]));
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("error: mmr on edm, fold 1") && ran.err.contains("2 of 8 fits failed"), "{}", ran.err);
+    assert_eq!(records(&folder, "run").len(), 6);
+    assert!(folder.text("run/summary.md").contains("| edm |"));
+}
+
+#[test]
+fn features_to_begin_with_and_features_that_stay() {
+    let folder = folder();
+    let arguments =
+        ["reproduce", "figure2", "--data=data", "--fold-dir=folds", "--datasets=edm", "--grid=coarse", "--out=f"];
+    folder.done(&arguments);
+    let records = records(&folder, "f");
+    assert_eq!(records.len(), 3 * 15 * 2);
+    let csv = folder.text("f/figure2.csv");
+    assert_eq!(csv.lines().count(), 1 + 3 * 15);
+    for line in csv.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |at: usize| cells[at].parse::<f64>().unwrap();
+        let here = records.iter().filter(|r| r["method"] == cells[0] && r["per_row"].as_f64() == Some(number(2)));
+        let values = |of: &dyn Fn(&Value) -> f64| mean_and_sd(&here.clone().map(of).collect::<Vec<_>>()).0;
+        assert!((number(5) - values(&|r| r["scores"]["task_r2"].as_f64().unwrap())).abs() < 1e-12);
+        assert!((number(4) - values(&|r| r["active_features"].as_f64().unwrap())).abs() < 1e-12);
+        // 20 training rows; direct links and a constant may come on top of the cosines.
+        assert_eq!(number(3), (20.0 * number(2)).round());
+        assert!(number(4) <= number(3) + 16.0);
+    }
+    // At M = 2N this is the method of the registry, to the bit.
+    let table = [&arguments[..2], &["--methods=sb-elm,rffblr-paper"], &arguments[2..6], &["--out=t"]].concat();
+    let table: Vec<&str> = table.iter().map(|word| if *word == "figure2" { "table2" } else { word }).collect();
+    folder.done(&table);
+    for expected in self::records(&folder, "t") {
+        let same =
+            |r: &&Value| ["method", "fold"].iter().all(|key| r[key] == expected[key]) && r["per_row"] == json!(2.0);
+        assert_eq!(records.iter().find(same).unwrap()["scores"], expected["scores"]);
+    }
+    // Bandwidths read from there: the same curve again, and no inner fold is run.
+    folder.done(&[&arguments[..6], &["--methods=sb-elm", "--table2=t", "--out=g"]].concat());
+    let sb_elm = |records: Vec<Value>| {
+        let mut lines: Vec<String> = records.iter().filter(|r| r["method"] == "sb-elm").map(Value::to_string).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sb_elm(self::records(&folder, "g")), sb_elm(records));
+    assert_eq!(folder.text("g/selection.journal").lines().count(), 1);
+    let png = fs::read(folder.path("f/figure2.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG"));
+    assert!(folder.text("f/summary.md").contains("keeps"));
+}
+
+#[test]
+fn costs_are_measured_and_gone_on_with() {
+    let folder = Folder::new();
+    let arguments = ["reproduce", "figure3", "--tasks=2,4", "--samples=20,40,60", "--out=f", "--methods=rffblr,ridge"];
+    folder.done(&[&arguments[..], &["--repetitions=1"]].concat());
+    let first = folder.text("f/raw.jsonl");
+    folder.done(&[&arguments[..], &["--repetitions=2"]].concat());
+    let text = folder.text("f/raw.jsonl");
+    assert!(text.starts_with(&first) && text.lines().count() == 1 + 24);
+    let records: Vec<Value> = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The memory of a kernel machine is that of its matrices: a few times N², and far from nothing.
+    for record in records.iter().filter(|record| record["method"] == "rffblr") {
+        let samples = record["samples"].as_f64().unwrap();
+        let matrices = record["peak_bytes"].as_f64().unwrap() / (8.0 * samples * samples);
+        assert!((2.0..200.0).contains(&matrices), "{matrices}");
+    }
+    let csv = folder.text("f/figure3.csv");
+    assert_eq!(csv.lines().count(), 1 + 2 * (2 + 3));
+    let line = csv.lines().find(|line| line.starts_with("ridge,samples,40,")).unwrap();
+    let here = records.iter().filter(|record| record["method"] == "ridge" && record["samples"] == 40);
+    let seconds = |record: &Value| record["cpu_seconds"].as_f64().or(record["wall_seconds"].as_f64()).unwrap();
+    let (mean, _) = mean_and_sd(&here.map(seconds).collect::<Vec<_>>());
+    let found: f64 = line.split(',').nth(3).unwrap().parse().unwrap();
+    assert!((found - mean).abs() < 1e-12 * mean.max(1.0));
+    assert!(folder.text("f/summary.md").contains("Measured exponent"));
+}
+
+/// The table of the README is that of the committed run, line by line.
+#[test]
+fn the_readme_shows_what_was_measured() {
+    let read = |path: &str| fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let (readme, summary) = (read("README.md"), read("experiments/2026-11-15-table2/summary.md"));
+    let shown = readme.split("<!-- table2 -->").nth(1).expect("the README marks its table");
+    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(lines.len() > 8, "{shown}");
+    for line in lines {
+        assert!(summary.lines().any(|other| other == line), "{line}");
+    }
+}

@@ -1,0 +1,376 @@
+//! min_B Σ_n s_n‖(HB − T)_n‖ + λ(1−α)/2 ‖B‖² + λα Σ_j‖B_j‖ by the alternating direction method of multipliers.
+//!
+//! With E = HB − T and Z = B as constraints, scaled multipliers U and V and penalties ρ (on E) and σ (on Z):
+//!
+//! ```text
+//! B ← (HᵀH + ηI)⁻¹ [Hᵀ(T + E − U) + (σ/ρ)(Z − V)],       η = (σ + λ(1−α))/ρ
+//! M = HB − T + U;   U ← rows of M cut to length s_n/ρ;   E ← M − U
+//! M = B + V;        V ← rows of M cut to length λα/σ;    Z ← M − V
+//! ```
+//!
+//! which is the usual row-wise soft threshold written by what it takes away. H = P diag(√d) Wᵀ is decomposed once for
+//! every λ and α. Let Ĥ = PᵀH and a hat stand for Pᵀ times a matrix with N rows. Then, with K = (σ/ρ) Ĥ(Z − V) and
+//! F = T̂ + Ê − Û, all cell by cell,
+//!
+//! ```text
+//! B = [(σ/ρ)(Z − V) + Ĥᵀ (ηF − K)/(d + η)]/η,      ĤB = (K + dF)/(d + η)
+//! ```
+//!
+//! Since ĤV and Û follow from ĤB, ĤZ and Ê as V and U do from B, Z and E, an iteration needs two products with Ĥ and
+//! two with P, no more; the norms of the stopping rule come from the small matrices. Many (λ, α) are iterated side by
+//! side as columns of one product, which is what makes the products fast.
+
+use super::system::System;
+use super::terms::{Penalty, Pull, Residuals, Tolerance};
+use rffblr::internals::{Into, dot, product, select_columns};
+use rffblr::linalg::{Mat, Threads};
+use std::ops::Range;
+
+/// After this many steps what is updated in two places is made equal again.
+const REFRESH: usize = 100;
+
+/// One (λ, α) under iteration and what depends on it alone.
+struct Member {
+    penalty: Penalty,
+    pull: Pull,
+    /// η
+    ridge: f64,
+    /// 1/(d + η)
+    inverse: Vec<f64>,
+}
+
+impl Member {
+    fn new(penalty: Penalty, pull: Pull, squares: &[f64]) -> Self {
+        let ridge = (pull.weights + penalty.strength * (1.0 - penalty.sparsity)) / pull.error;
+        let inverse = squares.iter().map(|d| 1.0 / (d + ridge)).collect();
+        Member { penalty, pull, ridge, inverse }
+    }
+}
+
+/// Several problems with the same H and T, iterated side by side: problem i has columns iC to (i+1)C of every matrix.
+pub(super) struct Admm<'a> {
+    system: &'a System,
+    members: Vec<Member>,
+    /// E, U (N rows), Z, V, B (L rows).
+    pub(super) error: Mat<f64>,
+    pub(super) error_dual: Mat<f64>,
+    pub(super) sparse: Mat<f64>,
+    pub(super) sparse_dual: Mat<f64>,
+    pub(super) weights: Mat<f64>,
+    /// Ê, Û, ĤZ, ĤV (as many rows as the rank).
+    rotated_error: Mat<f64>,
+    rotated_error_dual: Mat<f64>,
+    rotated_sparse: Mat<f64>,
+    rotated_sparse_dual: Mat<f64>,
+    steps: usize,
+}
+
+impl<'a> Admm<'a> {
+    /// Everything at zero.
+    pub(super) fn at_zero(system: &'a System, problems: &[(Penalty, Pull)]) -> Self {
+        let width = problems.len() * system.tasks();
+        let zeros = |rows: usize| Mat::zeros(rows, width);
+        let (rows, neurons, rank) = (system.targets.nrows(), system.hidden.ncols(), system.squares.len());
+        Admm {
+            system,
+            members: problems.iter().map(|&(penalty, pull)| Member::new(penalty, pull, &system.squares)).collect(),
+            error: zeros(rows),
+            error_dual: zeros(rows),
+            sparse: zeros(neurons),
+            sparse_dual: zeros(neurons),
+            weights: zeros(neurons),
+            rotated_error: zeros(rank),
+            rotated_error_dual: zeros(rank),
+            rotated_sparse: zeros(rank),
+            rotated_sparse_dual: zeros(rank),
+            steps: 0,
+        }
+    }
+
+    /// At the minimum for a λ so large that all weights are zero: E = −T, U = −S/ρ with S the rows of T cut to length
+    /// s_n, and V = HᵀS/σ (zero where α is). The next λ on a falling path is near it.
+    pub(super) fn at_null_model(system: &'a System, problems: &[(Penalty, Pull)]) -> Self {
+        let mut admm = Admm::at_zero(system, problems);
+        for index in 0..admm.members.len() {
+            let Member { penalty, pull, .. } = &admm.members[index];
+            let (error, weights) = (-1.0 / pull.error, if penalty.sparsity > 0.0 { 1.0 / pull.weights } else { 0.0 });
+            for (task, column) in admm.columns(index).enumerate() {
+                fill(&mut admm.error, column, &system.targets, task, -1.0);
+                fill(&mut admm.rotated_error, column, &system.rotated_targets, task, -1.0);
+                fill(&mut admm.error_dual, column, &system.directions, task, error);
+                fill(&mut admm.rotated_error_dual, column, &system.rotated_directions, task, error);
+                fill(&mut admm.sparse_dual, column, &system.pulled, task, weights);
+                fill(&mut admm.rotated_sparse_dual, column, &system.rotated_pulled, task, weights);
+            }
+        }
+        admm
+    }
+
+    /// How many problems are left.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    fn columns(&self, index: usize) -> Range<usize> {
+        index * self.system.tasks()..(index + 1) * self.system.tasks()
+    }
+
+    /// The weights of a problem: Z with its exact zeros, or B where nothing asks for zeros.
+    pub(super) fn solution(&self, index: usize) -> Mat<f64> {
+        let sparse = self.members[index].penalty.sparsity > 0.0;
+        let columns: Vec<usize> = self.columns(index).collect();
+        select_columns(if sparse { self.sparse.as_ref() } else { self.weights.as_ref() }, &columns)
+    }
+
+    /// Gives a problem another penalty and goes on from where it is: E, Z and the multipliers ρU, σV stay.
+    pub(super) fn change_penalty(&mut self, index: usize, penalty: Penalty, pull: Pull) {
+        let old = self.members[index].pull;
+        self.members[index] = Member::new(penalty, pull, &self.system.squares);
+        let (error, weights) = (old.error / pull.error, old.weights / pull.weights);
+        for column in self.columns(index) {
+            for (dual, factor) in [
+                (&mut self.error_dual, error),
+                (&mut self.rotated_error_dual, error),
+                (&mut self.sparse_dual, weights),
+                (&mut self.rotated_sparse_dual, weights),
+            ] {
+                dual.col_as_slice_mut(column).iter_mut().for_each(|v| *v *= factor);
+            }
+        }
+    }
+
+    /// Leaves out all problems but those named.
+    pub(super) fn keep(&mut self, indices: &[usize]) {
+        let columns: Vec<usize> = indices.iter().flat_map(|&index| self.columns(index)).collect();
+        for table in [
+            &mut self.error,
+            &mut self.error_dual,
+            &mut self.sparse,
+            &mut self.sparse_dual,
+            &mut self.weights,
+            &mut self.rotated_error,
+            &mut self.rotated_error_dual,
+            &mut self.rotated_sparse,
+            &mut self.rotated_sparse_dual,
+        ] {
+            *table = select_columns(table.as_ref(), &columns);
+        }
+        let mut position = 0;
+        self.members.retain(|_| {
+            position += 1;
+            indices.contains(&(position - 1))
+        });
+    }
+
+    /// One iteration of every problem.
+    pub(super) fn step(&mut self, tolerance: Tolerance, threads: Threads) -> Vec<Residuals> {
+        let system = self.system;
+        let rotated_fit = self.solve(threads);
+        let mut fit = Mat::zeros(system.targets.nrows(), rotated_fit.ncols());
+        product(fit.as_mut(), Into::Replace, system.rows.as_ref(), rotated_fit.as_ref(), 1.0, threads);
+
+        let mut norms: Vec<Norms> = (0..self.len()).map(|index| self.shrink_errors(index, &fit)).collect();
+        let old_error = std::mem::replace(&mut self.rotated_error, Mat::zeros(0, 0));
+        self.rotated_error = Mat::zeros(old_error.nrows(), old_error.ncols());
+        let rows = system.rows.as_ref().transpose();
+        product(self.rotated_error.as_mut(), Into::Replace, rows, self.error.as_ref(), 1.0, threads);
+
+        for (index, norms) in norms.iter_mut().enumerate() {
+            self.shrink_weights(index, norms);
+        }
+        let old_sparse = std::mem::replace(&mut self.rotated_sparse, Mat::zeros(0, 0));
+        self.rotated_sparse = Mat::zeros(old_sparse.nrows(), old_sparse.ncols());
+        product(
+            self.rotated_sparse.as_mut(),
+            Into::Replace,
+            system.hidden.as_ref(),
+            self.sparse.as_ref(),
+            1.0,
+            threads,
+        );
+        self.follow_multipliers(&rotated_fit);
+        self.steps += 1;
+        if self.steps.is_multiple_of(REFRESH) {
+            self.refresh(threads);
+        }
+        let residuals =
+            |(index, norms): (usize, &Norms)| self.residuals(index, norms, &old_error, &old_sparse, tolerance);
+        norms.iter().enumerate().map(residuals).collect()
+    }
+
+    /// B, and ĤB as the result.
+    fn solve(&mut self, threads: Threads) -> Mat<f64> {
+        let system = self.system;
+        let tasks = system.tasks();
+        let (rank, width) = (system.squares.len(), self.weights.ncols());
+        let (mut inside, mut fit) = (Mat::zeros(rank, width), Mat::zeros(rank, width));
+        for column in 0..width {
+            let Member { pull, ridge, inverse, .. } = &self.members[column / tasks];
+            let ratio = pull.weights / pull.error;
+            let targets = system.rotated_targets.col_as_slice(column % tasks);
+            let (error, error_dual) =
+                (self.rotated_error.col_as_slice(column), self.rotated_error_dual.col_as_slice(column));
+            let (sparse, sparse_dual) =
+                (self.rotated_sparse.col_as_slice(column), self.rotated_sparse_dual.col_as_slice(column));
+            let (inside, fit) = (inside.col_as_slice_mut(column), fit.col_as_slice_mut(column));
+            for i in 0..rank {
+                let k = ratio * (sparse[i] - sparse_dual[i]);
+                let f = targets[i] + error[i] - error_dual[i];
+                inside[i] = (f - k / ridge) * inverse[i];
+                fit[i] = (k + system.squares[i] * f) * inverse[i];
+            }
+            let (sparse, sparse_dual) = (self.sparse.col_as_slice(column), self.sparse_dual.col_as_slice(column));
+            let weights = self.weights.col_as_slice_mut(column);
+            for ((b, z), v) in weights.iter_mut().zip(sparse).zip(sparse_dual) {
+                *b = ratio / ridge * (z - v);
+            }
+        }
+        let across = system.across.as_ref();
+        product(self.weights.as_mut(), Into::Add, across, inside.as_ref(), 1.0, threads);
+        fit
+    }
+
+    /// E and U of one problem.
+    fn shrink_errors(&mut self, index: usize, fit: &Mat<f64>) -> Norms {
+        let system = self.system;
+        let pull = self.members[index].pull.error;
+        let columns = self.columns(index);
+        let mut lengths = vec![0.0; fit.nrows()];
+        for (task, column) in columns.clone().enumerate() {
+            let (fit, targets) = (fit.col_as_slice(column), system.targets.col_as_slice(task));
+            let (dual, observed) = (self.error_dual.col_as_slice(column), system.observed.col_as_slice(task));
+            for n in 0..lengths.len() {
+                let m = fit[n] - targets[n] + dual[n];
+                lengths[n] += observed[n] * m * m;
+            }
+        }
+        let cut: Vec<f64> =
+            lengths.iter().zip(&system.row_weights).map(|(l, s)| (s / (pull * l.sqrt())).min(1.0)).collect();
+        let mut norms = Norms::default();
+        for (task, column) in columns.enumerate() {
+            let (fit, targets) = (fit.col_as_slice(column), system.targets.col_as_slice(task));
+            let (dual, observed) = (self.error_dual.col_as_slice_mut(column), system.observed.col_as_slice(task));
+            let error = self.error.col_as_slice_mut(column);
+            for n in 0..cut.len() {
+                let m = fit[n] - targets[n] + dual[n];
+                let after = observed[n] * cut[n] * m;
+                norms.primal += (after - dual[n]).powi(2);
+                dual[n] = after;
+                error[n] = m - after;
+            }
+            norms.fit += dot(fit, fit);
+            norms.split += dot(error, error);
+        }
+        norms
+    }
+
+    /// Z and V of one problem.
+    fn shrink_weights(&mut self, index: usize, norms: &mut Norms) {
+        let Member { penalty, pull, .. } = &self.members[index];
+        let radius = penalty.strength * penalty.sparsity / pull.weights;
+        let columns = self.columns(index);
+        let mut cut = vec![0.0; self.weights.nrows()];
+        for column in columns.clone() {
+            let (weights, dual) = (self.weights.col_as_slice(column), self.sparse_dual.col_as_slice(column));
+            for ((length, b), v) in cut.iter_mut().zip(weights).zip(dual) {
+                *length += (b + v) * (b + v);
+            }
+        }
+        // A row of length zero gives 0/0 where the radius is zero too; `min` then takes the 1, and cuts nothing.
+        cut.iter_mut().for_each(|length| *length = (radius / length.sqrt()).min(1.0));
+        let (mut moved, mut gap) = (vec![0.0; cut.len()], vec![0.0; cut.len()]);
+        for column in columns {
+            let weights = self.weights.col_as_slice(column);
+            let (sparse, dual) = (self.sparse.col_as_slice_mut(column), self.sparse_dual.col_as_slice_mut(column));
+            for j in 0..cut.len() {
+                let m = weights[j] + dual[j];
+                let after = cut[j] * m;
+                gap[j] = after - dual[j];
+                moved[j] = (m - after) - sparse[j];
+                dual[j] = after;
+                sparse[j] = m - after;
+            }
+            norms.primal += dot(&gap, &gap);
+            norms.moved += dot(&moved, &moved);
+            norms.fit += dot(weights, weights);
+            norms.split += dot(sparse, sparse);
+            norms.dual += dot(dual, dual);
+        }
+    }
+
+    /// Û ← Û + ĤB − T̂ − Ê and ĤV ← ĤV + ĤB − ĤZ.
+    fn follow_multipliers(&mut self, rotated_fit: &Mat<f64>) {
+        for column in 0..rotated_fit.ncols() {
+            let targets = self.system.rotated_targets.col_as_slice(column % self.system.tasks());
+            let fit = rotated_fit.col_as_slice(column);
+            let (error, sparse) = (self.rotated_error.col_as_slice(column), self.rotated_sparse.col_as_slice(column));
+            let error_dual = self.rotated_error_dual.col_as_slice_mut(column);
+            let sparse_dual = self.rotated_sparse_dual.col_as_slice_mut(column);
+            for i in 0..fit.len() {
+                error_dual[i] += fit[i] - targets[i] - error[i];
+                sparse_dual[i] += fit[i] - sparse[i];
+            }
+        }
+    }
+
+    /// Û and ĤV from U and V, for what rounding has added up between them.
+    fn refresh(&mut self, threads: Threads) {
+        let rows = self.system.rows.as_ref().transpose();
+        product(self.rotated_error_dual.as_mut(), Into::Replace, rows, self.error_dual.as_ref(), 1.0, threads);
+        let hidden = self.system.hidden.as_ref();
+        product(self.rotated_sparse_dual.as_mut(), Into::Replace, hidden, self.sparse_dual.as_ref(), 1.0, threads);
+    }
+
+    /// ‖ρHᵀX + σG‖² = ρ² Σ d X̂² + 2ρσ ⟨X̂, ĤG⟩ + σ²‖G‖², for the steps of E and Z and for their multipliers.
+    fn residuals(
+        &self,
+        index: usize,
+        norms: &Norms,
+        old_error: &Mat<f64>,
+        old_sparse: &Mat<f64>,
+        tolerance: Tolerance,
+    ) -> Residuals {
+        let system = self.system;
+        let Pull { error: rho, weights: sigma } = self.members[index].pull;
+        let mut dual = sigma * sigma * norms.moved;
+        let mut size = sigma * sigma * norms.dual;
+        for column in self.columns(index) {
+            let (error, before) = (self.rotated_error.col_as_slice(column), old_error.col_as_slice(column));
+            let (sparse, sparse_before) = (self.rotated_sparse.col_as_slice(column), old_sparse.col_as_slice(column));
+            let (u, v) = (self.rotated_error_dual.col_as_slice(column), self.rotated_sparse_dual.col_as_slice(column));
+            for (i, d) in system.squares.iter().enumerate() {
+                let (x, g) = (error[i] - before[i], sparse[i] - sparse_before[i]);
+                dual += rho * x * (rho * d * x + 2.0 * sigma * g);
+                size += rho * u[i] * (rho * d * u[i] + 2.0 * sigma * v[i]);
+            }
+        }
+        let (rows, neurons) = (system.targets.nrows() as f64, self.weights.nrows() as f64);
+        let tasks = system.tasks() as f64;
+        let largest = norms.fit.max(norms.split).max(system.target_square).sqrt();
+        Residuals {
+            primal: norms.primal.sqrt(),
+            primal_limit: ((rows + neurons) * tasks).sqrt() * tolerance.absolute + tolerance.relative * largest,
+            dual: dual.max(0.0).sqrt(),
+            dual_limit: (neurons * tasks).sqrt() * tolerance.absolute + tolerance.relative * size.max(0.0).sqrt(),
+        }
+    }
+}
+
+/// Squared norms of one problem, gathered while its matrices are at hand.
+#[derive(Default)]
+struct Norms {
+    /// ‖HB − T − E‖² + ‖B − Z‖²
+    primal: f64,
+    /// ‖HB‖² + ‖B‖²
+    fit: f64,
+    /// ‖E‖² + ‖Z‖²
+    split: f64,
+    /// ‖Z − Z_old‖²
+    moved: f64,
+    /// ‖V‖²
+    dual: f64,
+}
+
+fn fill(to: &mut Mat<f64>, column: usize, from: &Mat<f64>, task: usize, factor: f64) {
+    to.col_as_slice_mut(column).iter_mut().zip(from.col_as_slice(task)).for_each(|(t, f)| *t = factor * f);
+}

@@ -1,0 +1,207 @@
+//! HI-VAE: a variational autoencoder for tables with holes (Nazábal, Olmos, Ghahramani, Valera, 2020), all variables
+//! real. Regression is imputation: inputs and targets are the variables of one table, and the targets to be predicted
+//! are its holes.
+//!
+//! 50 mixture components, 50 factors, 50 numbers between factors and each variable. Adam on the bound of shuffled batches
+//! of up to 100 rows, the last partial batch of an epoch left out; the temperature of the mixture falls from 1 to 0.001 in
+//! the first 100 epochs. The equations are with the `model`; there is nothing to select.
+
+mod buffers;
+mod model;
+#[cfg(test)]
+mod tests;
+
+use super::batches::shuffle;
+use super::require_unweighted;
+use super::scales::Scales;
+use crate::method::{Forecast, Method, Predictor};
+use crate::select::{Grid, Plan};
+use buffers::{Buffers, Draw, Statistics};
+use model::{Model, Sizes};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rffblr::Result;
+use rffblr::data::Dataset;
+use rffblr::internals::Adam;
+use rffblr::linalg::{Mat, MatRef};
+
+/// Rows a step sees at most.
+const BATCH: usize = 100;
+/// Step size of Adam.
+const RATE: f64 = 1e-3;
+/// The temperature of the mixture falls by this in every epoch, down to the second number.
+const COOLING: (f64, f64) = (0.01, 1e-3);
+/// Size of all three layers.
+const SIZE: usize = 50;
+
+/// Which rows the model is trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learning {
+    /// The training rows and those to be predicted, the targets of the latter hidden: the published way. Training is
+    /// part of every prediction, which depends on all rows asked together (their inputs, not only the own ones of a
+    /// row) but not on when or how often it is asked.
+    Transductive,
+    /// The training rows alone, each twice, once with its targets hidden: the encoder must learn to do without them.
+    Inductive,
+}
+
+/// Variational autoencoder that imputes the targets. It uses missing target cells as the holes they are, and refuses row
+/// weights.
+#[derive(Clone, Copy, Debug)]
+pub struct HiVae {
+    /// Rows to train on.
+    pub learning: Learning,
+    /// Whether the gradient includes that of the components' KL term. The published code writes the term down but treats
+    /// it as a constant.
+    pub mixture_gradient: bool,
+}
+
+/// How a model is trained.
+#[derive(Clone, Copy, Debug)]
+struct Training {
+    epochs: usize,
+    mixture_gradient: bool,
+    seed: u64,
+}
+
+/// Data kept until it is known what to predict.
+struct Waiting {
+    scales: Scales,
+    inputs: Mat<f64>,
+    targets: Mat<f64>,
+    training: Training,
+}
+
+struct Trained {
+    scales: Scales,
+    model: Model,
+    statistics: Statistics,
+}
+
+impl Method for HiVae {
+    fn name(&self) -> &'static str {
+        match self.learning {
+            Learning::Transductive => "hi-vae",
+            Learning::Inductive => "hi-vae-inductive",
+        }
+    }
+
+    fn describe(&self) -> &'static str {
+        match self.learning {
+            Learning::Transductive => {
+                "variational autoencoder trained on all rows, those to be predicted with hidden targets"
+            }
+            Learning::Inductive => {
+                "variational autoencoder trained on the training rows, each with and without targets"
+            }
+        }
+    }
+
+    fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
+        require_unweighted(self.name(), data)?;
+        let (scales, inputs, targets) = Scales::learn(data)?;
+        let training = Training { epochs: epochs(plan.grid), mixture_gradient: self.mixture_gradient, seed: plan.seed };
+        if self.learning == Learning::Transductive {
+            return Ok(Box::new(Waiting { scales, inputs, targets, training }));
+        }
+        let table = with_hidden_targets(&inputs, &targets, &inputs);
+        let model = train(&table, &training);
+        let mut whole = Buffers::new(&model.sizes, table.nrows());
+        whole.load(&table);
+        Ok(Box::new(Trained { scales, model, statistics: whole.statistics }))
+    }
+}
+
+/// The bound still rises slowly after 2000 epochs; a quick look takes a tenth of them.
+fn epochs(grid: Grid) -> usize {
+    match grid {
+        Grid::Full => 2000,
+        Grid::Coarse => 200,
+    }
+}
+
+/// [inputs, targets] and below it [more inputs, NaN].
+fn with_hidden_targets(inputs: &Mat<f64>, targets: &Mat<f64>, more: &Mat<f64>) -> Mat<f64> {
+    let (rows, columns) = (inputs.nrows(), inputs.ncols());
+    Mat::from_fn(rows + more.nrows(), columns + targets.ncols(), |row, column| match (row < rows, column < columns) {
+        (true, true) => inputs[(row, column)],
+        (true, false) => targets[(row, column - columns)],
+        (false, true) => more[(row - rows, column)],
+        (false, false) => f64::NAN,
+    })
+}
+
+/// A model of the rows of a table, NaN where a cell is not observed.
+fn train(table: &Mat<f64>, training: &Training) -> Model {
+    let sizes = Sizes { variables: table.ncols(), components: SIZE, factors: SIZE, between: SIZE };
+    let mut rng = ChaCha8Rng::seed_from_u64(training.seed);
+    let mut model = Model::draw(sizes, &mut rng);
+    let batch = table.nrows().min(BATCH);
+    let mut buffers = Buffers::new(&sizes, batch);
+    let mut draw = Draw::new(&sizes, batch);
+    let mut adam = Adam::new(RATE, model.parameters.len());
+    let mut order: Vec<usize> = (0..table.nrows()).collect();
+    for epoch in 0..training.epochs {
+        let temperature = (1.0 - COOLING.0 * epoch as f64).max(COOLING.1);
+        shuffle(&mut order, &mut rng);
+        for rows in order.chunks_exact(batch) {
+            buffers.load_rows(table, rows);
+            draw.renew(&mut rng);
+            model.forward(&mut buffers, &draw, temperature);
+            model.backward(&mut buffers, &draw, temperature, training.mixture_gradient);
+            adam.descend(&mut model.parameters, &buffers.gradient);
+        }
+    }
+    model
+}
+
+/// The last columns of the rows from `first` on, imputed.
+fn impute(model: &Model, buffers: &mut Buffers, scales: &Scales, first: usize) -> Result<Forecast> {
+    model.forward_without_noise(buffers);
+    let tasks = scales.targets();
+    let inputs = model.sizes.variables - tasks;
+    let rows = buffers.rows() - first;
+    let mean = Mat::from_fn(rows, tasks, |row, task| model.cell(buffers, first + row, inputs + task).0);
+    let std = Mat::from_fn(rows, tasks, |row, task| model.cell(buffers, first + row, inputs + task).1.sqrt());
+    Ok(Forecast { mean: scales.restore(mean)?, std: Some(scales.restore_deviations(std)?) })
+}
+
+fn nothing(scales: &Scales) -> Forecast {
+    Forecast { mean: Mat::zeros(0, scales.targets()), std: Some(Mat::zeros(0, scales.targets())) }
+}
+
+impl Predictor for Waiting {
+    fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
+        let inputs = self.scales.inputs(inputs)?;
+        if inputs.nrows() == 0 {
+            return Ok(nothing(&self.scales));
+        }
+        let table = with_hidden_targets(&self.inputs, &self.targets, &inputs);
+        let model = train(&table, &self.training);
+        let mut buffers = Buffers::new(&model.sizes, table.nrows());
+        buffers.load(&table);
+        impute(&model, &mut buffers, &self.scales, self.inputs.nrows())
+    }
+
+    fn active_features(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Predictor for Trained {
+    fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
+        let inputs = self.scales.inputs(inputs)?;
+        if inputs.nrows() == 0 {
+            return Ok(nothing(&self.scales));
+        }
+        let none = Mat::zeros(0, self.scales.targets());
+        let table = with_hidden_targets(&Mat::zeros(0, inputs.ncols()), &none, &inputs);
+        let mut buffers = Buffers::new(&self.model.sizes, table.nrows());
+        buffers.load_by(&table, &self.statistics);
+        impute(&self.model, &mut buffers, &self.scales, 0)
+    }
+
+    fn active_features(&self) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,134 @@
+//! How well a method does on rows it has not seen: one fold of a cross-validation, the summary over folds, and the check
+//! of a model by refits.
+
+mod check;
+mod parallel;
+
+pub use crate::folds::Split;
+pub use check::{Refits, check};
+pub use parallel::in_parallel;
+pub use rffblr::metrics::LEVEL;
+
+use crate::method::Method;
+use crate::select::Plan;
+use rffblr::Result;
+use rffblr::data::Standardiser;
+use rffblr::metrics::{HeldOut, ReferenceMean, Scores, Spread};
+use serde::Serialize;
+use std::time::Instant;
+
+/// How a method did on one fold.
+#[derive(Clone, Debug)]
+pub struct FoldResult {
+    /// Rows learned from.
+    pub train_rows: usize,
+    /// Rows predicted.
+    pub test_rows: usize,
+    /// Wall-clock time of the fit, the choice of hyper-parameters included.
+    pub fit_seconds: f64,
+    /// Wall-clock time of the prediction: long for methods that learn from the rows they predict.
+    pub predict_seconds: f64,
+    /// Hyper-parameters found by selection, by name and as text.
+    pub chosen: Vec<(&'static str, String)>,
+    /// Features the prediction is made of, for methods that choose among features.
+    pub active_features: Option<usize>,
+    /// All scores on the test rows; relative errors are relative to the mean of the training rows.
+    pub scores: Scores,
+    /// What was observed and what was predicted.
+    pub held_out: HeldOut,
+}
+
+impl FoldResult {
+    /// Whether there was anything to score: at least one test cell was observed.
+    pub fn is_scored(&self) -> bool {
+        self.scores.per_task.observed.iter().any(|&count| count > 0)
+    }
+
+    /// Whether the observed test cells of a task differ, so that it has an R².
+    pub fn varies(&self, task: usize) -> bool {
+        self.held_out.varies(task)
+    }
+}
+
+/// Fits a method to the training rows of a fold and scores its forecast of the test rows.
+pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<FoldResult> {
+    let start = Instant::now();
+    let fitted = method.fit(&split.train, plan)?;
+    let fit_seconds = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let forecast = fitted.predict(split.test_inputs.as_ref())?;
+    let predict_seconds = start.elapsed().as_secs_f64();
+    let spread = forecast.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
+    let means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
+    let reference = ReferenceMean::Train(&means);
+    Ok(FoldResult {
+        train_rows: split.train.rows(),
+        test_rows: split.test_inputs.nrows(),
+        fit_seconds,
+        predict_seconds,
+        chosen: fitted.chosen(),
+        active_features: fitted.active_features(),
+        scores: Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, reference)?,
+        held_out: HeldOut { truth: split.test_targets.clone(), mean: forecast.mean, std: forecast.std },
+    })
+}
+
+/// Mean and population standard deviation of a number over folds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Population standard deviation.
+    pub sd: f64,
+}
+
+impl Summary {
+    /// `None` without any number. A NaN among them makes both NaN: a failure in one fold is not averaged away.
+    pub fn of(values: &[f64]) -> Option<Summary> {
+        if values.is_empty() {
+            return None;
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let sd = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+        Some(Summary { mean, sd })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::by_name;
+    use rffblr::data::Dataset;
+    use rffblr::linalg::Mat;
+
+    #[test]
+    fn summaries_by_hand() {
+        assert_eq!(Summary::of(&[]), None);
+        assert_eq!(Summary::of(&[7.0]), Some(Summary { mean: 7.0, sd: 0.0 }));
+        // Population: √((4 + 0 + 4)/3).
+        let three = Summary::of(&[1.0, 3.0, 5.0]).unwrap();
+        assert!(three.mean == 3.0 && (three.sd - (8.0f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert!(Summary::of(&[1.0, f64::NAN]).unwrap().mean.is_nan());
+    }
+
+    #[test]
+    fn the_mean_scores_as_worked_out_by_hand() {
+        let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |n, _| values[n]);
+        let train = Dataset::new(column(&[0.0, 1.0, 2.0, 3.0]), column(&[1.0, 2.0, 3.0, 6.0])).unwrap();
+        let split = Split { train, test_inputs: column(&[9.0, 8.0, 7.0]), test_targets: column(&[4.0, f64::NAN, 6.0]) };
+        let result = evaluate(by_name("mean").unwrap(), &split, &Plan::seeded(0)).unwrap();
+        let scores = &result.scores;
+        // The prediction is 3: squared errors 1 and 9, around the test mean 1 and 1.
+        assert!((scores.task_r2 - (1.0 - 10.0 / 2.0)).abs() < 1e-14, "{}", scores.task_r2);
+        // The training mean is what was predicted.
+        assert!((scores.arrmse - 1.0).abs() < 1e-15);
+        assert!((scores.rmse - 5f64.sqrt()).abs() < 1e-15 && scores.mae == 2.0);
+        // σ² = 3.5: ln √(2π σ²) + (1 + 9)/(2·2·3.5); 90 % reach to 1.6449 σ = 3.077.
+        let nlpd = 0.5 * (2.0 * std::f64::consts::PI * 3.5).ln() + 10.0 / 14.0;
+        assert!((scores.nlpd.unwrap() - nlpd).abs() < 1e-14);
+        assert_eq!(scores.coverage, Some(1.0));
+        assert_eq!((result.train_rows, result.test_rows, result.active_features), (4, 3, None));
+        assert!(result.is_scored() && result.fit_seconds >= 0.0);
+    }
+}

@@ -1,0 +1,187 @@
+//! The check of a model: its recipe fitted again without some rows, and tested on them.
+
+use super::{Split, in_parallel};
+use crate::baselines::{Ridge, TrainingMean};
+use crate::folds::Folds;
+use crate::method::Method;
+use crate::select::Plan;
+use rffblr::metrics::{Check, HeldOut, OutOfFold, SplitBy};
+use rffblr::{Error, Result, Settings, fit_observed};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refits {
+    /// Refits that are finished.
+    pub done: usize,
+    /// All of them.
+    pub total: usize,
+}
+
+/// Fits with these settings to the training rows of each fold and scores the predictions of its test rows; ridge
+/// regression and the training mean beside it, on the same folds.
+///
+/// `split` makes the data of a fold: everything it learns must come from the training rows alone. Fits run side by side
+/// on as many threads as the rayon pool of the caller has, one thread each, and give the same bits for any number. The
+/// observer is told at every step of every refit and may ask to stop: then there is no check. Beside the check come the
+/// predictions of every fold, whose rows are those of [`Folds::test`].
+pub fn check<E: From<Error> + Send>(
+    settings: &Settings,
+    folds: &Folds,
+    by: SplitBy,
+    split: impl Fn(usize) -> std::result::Result<Split, E> + Sync,
+    observer: &(dyn Fn(Refits) -> ControlFlow<()> + Sync),
+) -> std::result::Result<Option<(Check, Vec<HeldOut>)>, E> {
+    let total = folds.count();
+    let (done, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let tell = || {
+        let asked = observer(Refits { done: done.load(Ordering::Relaxed), total }).is_break();
+        match stopped.fetch_or(asked, Ordering::Relaxed) || asked {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    };
+    let workers = rayon::current_num_threads().min(total);
+    let refits = in_parallel(workers, total, |fold| -> std::result::Result<Option<[HeldOut; 3]>, E> {
+        if tell().is_break() {
+            return Ok(None);
+        }
+        let split = split(fold)?;
+        let named = |problem: Error| Error::Refit { number: fold + 1, total, problem: Box::new(problem) };
+        let refit = || -> Result<[HeldOut; 3]> {
+            let model = fit_observed(&split.train, settings, &|_| tell())?.predict(split.test_inputs.as_ref())?;
+            let held_out = |mean, std| HeldOut { truth: split.test_targets.clone(), mean, std };
+            let simple = |method: &dyn Method| -> Result<HeldOut> {
+                let fitted = method.fit(&split.train, &Plan::seeded(settings.seed))?;
+                let forecast = fitted.predict(split.test_inputs.as_ref())?;
+                Ok(held_out(forecast.mean, forecast.std))
+            };
+            Ok([held_out(model.mean, Some(model.std)), simple(&Ridge)?, simple(&TrainingMean)?])
+        };
+        let refit = refit().map_err(named)?;
+        done.fetch_add(1, Ordering::Relaxed);
+        // What was stopped on the way is no refit.
+        Ok((!tell().is_break()).then_some(refit))
+    })?;
+    let Some(refits) = refits.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let [mut model, mut ridge, mut mean] = [const { Vec::new() }; 3];
+    for [of_model, of_ridge, of_mean] in refits {
+        model.push(of_model);
+        ridge.push(of_ridge);
+        mean.push(of_mean);
+    }
+    let scored = |held_out: &[HeldOut]| OutOfFold::new(held_out).map_err(|problem| E::from(problem.into()));
+    let check = Check {
+        split: by,
+        folds: total,
+        rows: folds.tested(),
+        model: scored(&model)?,
+        ridge: scored(&ridge)?,
+        mean: scored(&mean)?,
+    };
+    Ok(Some((check, model)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rffblr::data::Dataset;
+    use rffblr::fit;
+    use rffblr::linalg::Mat;
+    use std::sync::Mutex;
+
+    fn data() -> Dataset {
+        let wave = |n: usize, d: usize| ((n * (2 * d + 3)) as f64 * 0.7).sin() + 0.1 * ((n * 13 + d) as f64).cos();
+        let inputs = Mat::from_fn(40, 2, wave);
+        let targets = Mat::from_fn(40, 2, |n, c| match (n % 7, c) {
+            (3, 0) => f64::NAN,
+            _ => (2.0 * inputs[(n, c)]).sin() + 0.3 * wave(n, 5),
+        });
+        Dataset::new(inputs, targets).unwrap()
+    }
+
+    fn run(data: &Dataset, folds: &Folds, threads: usize) -> (Check, Vec<HeldOut>) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let split = |fold: usize| Split::new(data, folds, fold);
+        let found =
+            pool.install(|| check(&Settings::DEFAULT, folds, SplitBy::Custom, split, &|_| ControlFlow::Continue(())));
+        found.unwrap().unwrap()
+    }
+
+    #[test]
+    fn refits_are_fits_to_the_other_rows() {
+        let data = data();
+        let folds = Folds::random(40, 4, 1).unwrap();
+        let (check, held_out) = run(&data, &folds, 2);
+        let (mut error, mut total, mut truth) = (0.0, 0.0, Vec::new());
+        for (fold, held_out) in held_out.iter().enumerate() {
+            let model = fit(&data.select(&folds.train(fold)).unwrap(), &Settings::DEFAULT).unwrap();
+            for (i, &row) in folds.test()[fold].iter().enumerate() {
+                let input = Mat::from_fn(1, 2, |_, d| data.inputs()[(row, d)]);
+                let prediction = model.predict(input.as_ref()).unwrap();
+                for c in 0..2 {
+                    assert!((held_out.mean[(i, c)] - prediction.mean[(0, c)]).abs() < 1e-9);
+                    assert!((held_out.std.as_ref().unwrap()[(i, c)] - prediction.std[(0, c)]).abs() < 1e-9);
+                }
+                let y = data.targets()[(row, 0)];
+                if !y.is_nan() {
+                    error += (y - prediction.mean[(0, 0)]).powi(2);
+                    truth.push(y);
+                }
+            }
+        }
+        let mean = truth.iter().sum::<f64>() / truth.len() as f64;
+        truth.iter().for_each(|y| total += (y - mean).powi(2));
+        let scores = &check.model.scores.per_task;
+        assert!((scores.r2[0] - (1.0 - error / total)).abs() < 1e-8);
+        assert_eq!((scores.observed[0], check.rows, check.folds), (truth.len(), 40, 4));
+        // A mean of other rows explains nothing of these.
+        assert!(check.mean.scores.task_r2 < 0.0 && check.ridge.scores.task_r2 > check.mean.scores.task_r2);
+        assert_eq!(run(&data, &folds, 1).0, check);
+    }
+
+    #[test]
+    fn what_is_tested_cannot_be_seen() {
+        // Another truth in the test rows of the only fold changes nothing that is predicted.
+        let data = data();
+        let folds = Folds::from_lists(40, vec![(30..40).collect()], "test").unwrap();
+        let (inputs, targets) = (data.inputs().to_owned(), data.targets());
+        let other = Mat::from_fn(40, 2, |n, c| if n < 30 { targets[(n, c)] } else { 1e3 * n as f64 });
+        let other = Dataset::new(inputs, other).unwrap();
+        let [before, after] = [&data, &other].map(|data| run(data, &folds, 1).1.remove(0));
+        assert_eq!((before.mean, before.std), (after.mean, after.std));
+    }
+
+    #[test]
+    fn progress_is_told_and_a_stop_is_heard() {
+        let data = data();
+        let folds = Folds::random(40, 3, 1).unwrap();
+        let seen = Mutex::new(Vec::new());
+        let ask = |most: usize| {
+            let observer = |refits: Refits| {
+                seen.lock().unwrap().push(refits);
+                if refits.done >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let split = |fold: usize| Split::new(&data, &folds, fold);
+            check(&Settings::DEFAULT, &folds, SplitBy::Custom, split, &observer).unwrap()
+        };
+        assert!(ask(9).is_some());
+        let told = std::mem::take(&mut *seen.lock().unwrap());
+        assert!(told.contains(&Refits { done: 0, total: 3 }) && told.contains(&Refits { done: 3, total: 3 }));
+        assert!(ask(1).is_none() && ask(0).is_none());
+        assert!(seen.lock().unwrap().iter().all(|refits| refits.done < 3));
+    }
+
+    #[test]
+    fn a_refit_that_fails_is_named() {
+        let folds = Folds::from_lists(20, vec![(0..10).collect(), (10..20).collect()], "test").unwrap();
+        let huge = Dataset::new(Mat::from_fn(20, 1, |n, _| n as f64), Mat::from_fn(20, 1, |n, _| 1e200 * n as f64));
+        let raw = rffblr::CosineSettings { target_scale: rffblr::TargetScale::Raw, ..rffblr::CosineSettings::DEFAULT };
+        let (huge, raw) = (huge.unwrap(), Settings { form: raw.into(), ..Settings::COSINES });
+        let split = |fold: usize| Split::new(&huge, &folds, fold);
+        let found = check(&raw, &folds, SplitBy::Custom, split, &|_| ControlFlow::Continue(()));
+        let error = found.unwrap_err().to_string();
+        assert!(error.starts_with("refit 1 of 2: targets, row"), "{error}");
+    }
+}

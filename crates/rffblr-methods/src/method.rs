@@ -1,0 +1,140 @@
+//! The two traits of the project: a [`Method`] learns from data, and the [`Predictor`] it gives predicts. Everything
+//! that compares methods works on the [`registry`]; a new method is one entry there.
+
+use crate::baselines::{
+    Activation, Fnn, GaussianProcess, GorElm, HiVae, Learning, Mmr, Mtfl, Ridge, SbElm, TrainingMean,
+};
+use crate::select::Plan;
+use rffblr::data::Dataset;
+use rffblr::linalg::{Mat, MatRef};
+use rffblr::table::nearest;
+use rffblr::{CosineSettings, Error, Form, Model, Result, Settings, fit};
+
+/// A way to learn from data.
+pub trait Method: Sync {
+    /// Short name in lower case, unique in the [`registry`].
+    fn name(&self) -> &'static str;
+
+    /// What it does, in one line.
+    fn describe(&self) -> &'static str;
+
+    /// Learns from data as the plan says. The same data and seed give the same bits for any number of threads. NaN
+    /// targets are cells that were not observed; a method that cannot use them refuses them by an error.
+    fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>>;
+}
+
+/// What a method has learned.
+pub trait Predictor: Send + Sync {
+    /// Predicts the targets of each row of inputs.
+    fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast>;
+
+    /// How many features the prediction is made of, for methods that choose among features.
+    fn active_features(&self) -> Option<usize>;
+
+    /// The hyper-parameters found by selection, by name and as text; none for methods that do not select.
+    fn chosen(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+}
+
+/// Predicted targets (N×C), on their original scale.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Forecast {
+    /// Expected target.
+    pub mean: Mat<f64>,
+    /// Standard deviation of a new observation around it, noise included; `None` for methods without uncertainty.
+    pub std: Option<Mat<f64>>,
+}
+
+/// RFF-BLR with given settings; the seed of a fit takes the place of theirs.
+#[derive(Clone, Debug)]
+pub struct RffBlr {
+    /// Short name.
+    pub name: &'static str,
+    /// What sets it apart, in one line.
+    pub describe: &'static str,
+    /// Settings of every fit.
+    pub settings: Settings,
+}
+
+impl Method for RffBlr {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> &'static str {
+        self.describe
+    }
+
+    fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
+        Ok(Box::new(fit(data, &Settings { seed: plan.seed, ..self.settings.clone() })?))
+    }
+}
+
+impl Predictor for Model {
+    fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
+        let prediction = Model::predict(self, inputs)?;
+        Ok(Forecast { mean: prediction.mean, std: Some(prediction.std) })
+    }
+
+    fn active_features(&self) -> Option<usize> {
+        Some(Model::active_features(self))
+    }
+}
+
+static REGISTRY: &[&dyn Method] = &[
+    &RffBlr {
+        name: "rffblr",
+        describe: "RFF-BLR with the default settings: the kernel machine with learned relevance of the inputs",
+        settings: Settings::DEFAULT,
+    },
+    &RffBlr {
+        name: "rffblr-sparse",
+        describe: "the same as sinusoids, at most one for every four rows",
+        settings: Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT },
+    },
+    &RffBlr {
+        name: "rffblr-cosines",
+        describe: "RFF-BLR with drawn cosines, all kept: the kernel view for many rows",
+        settings: Settings::COSINES,
+    },
+    &RffBlr {
+        name: "rffblr-paper",
+        describe: "RFF-BLR as the paper describes it: sparse, one bandwidth, one noise level",
+        settings: Settings::PAPER,
+    },
+    &RffBlr {
+        name: "rffblr-paper-links",
+        describe: "the same with the inputs themselves among the features, as its published numbers need",
+        settings: Settings {
+            form: Form::Cosines(CosineSettings { links: true, ..CosineSettings::PAPER }),
+            ..Settings::PAPER
+        },
+    },
+    &Mmr,
+    &GorElm::PAPER,
+    &Mtfl,
+    &SbElm::PAPER,
+    &Fnn { activation: Activation::Relu },
+    &Fnn { activation: Activation::Gaussian },
+    &HiVae { learning: Learning::Transductive, mixture_gradient: false },
+    &HiVae { learning: Learning::Inductive, mixture_gradient: false },
+    &GaussianProcess,
+    &Ridge,
+    &TrainingMean,
+];
+
+/// Every method, RFF-BLR first.
+pub fn registry() -> &'static [&'static dyn Method] {
+    REGISTRY
+}
+
+/// The method with this name; an unknown name is an error that lists the known ones.
+pub fn by_name(name: &str) -> Result<&'static dyn Method> {
+    let names = || registry().iter().map(|method| method.name());
+    registry().iter().copied().find(|method| method.name() == name).ok_or_else(|| Error::UnknownMethod {
+        name: name.to_owned(),
+        nearest: nearest(name, names()),
+        known: names().collect(),
+    })
+}

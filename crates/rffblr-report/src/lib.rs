@@ -1,0 +1,321 @@
+//! The report: one HTML page that shows what a model learned and how far to trust it, and a model card in Markdown.
+//!
+//! This code computes one block of facts and puts it into a page that is a file of its own (`page/`): no figure is drawn
+//! here, and nothing is computed there but the what-if panel, which evaluates the model file itself. The page needs no
+//! network. The same model, data and program give the same bytes.
+
+mod card;
+mod inside;
+mod learned;
+mod quality;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use inside::Inside;
+use learned::{Learned, Local, Together};
+use quality::{Checked, Quality};
+use rffblr::data::{Dataset, Encoding};
+use rffblr::explain::diagnostics;
+use rffblr::internals::expect_count;
+use rffblr::{Error, Form, Model, Result, normal};
+use serde::Serialize;
+use serde_json::Value;
+use verdict::Verdict;
+
+/// Most bytes of a page. What the rest leaves of them is there for the formula of the what-if panel.
+const PAGE_BYTES: usize = 4_900_000;
+/// Most rows whose factor a browser computes without making its user wait.
+const INTERVAL_ROWS: usize = 1500;
+/// Probabilities of the intervals the what-if panel offers.
+const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
+
+/// What a report should say beside what model and data say themselves.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Title of the page.
+    pub title: String,
+    /// Whether single rows may be shown. Without them there is no what-if panel for a kernel machine, which is made of
+    /// its training rows, and a text column whose values fewer than five rows share is an error.
+    pub row_data: bool,
+    /// Number of each row in the table it comes from; empty means 1, 2, 3, …
+    pub row_numbers: Vec<usize>,
+    /// Where everything comes from: files, hashes, the command. Pairs of label and value.
+    pub origin: Vec<(String, String)>,
+    /// What casts doubt on the scores: the [warnings](rffblr::data::Note::is_warning) among the notes on the data.
+    pub notes: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (title, row_numbers, origin, notes) = ("Model report".into(), Vec::new(), Vec::new(), Vec::new());
+        Options { title, row_data: true, row_numbers, origin, notes }
+    }
+}
+
+/// Everything a report shows.
+#[derive(Serialize)]
+pub struct Report {
+    title: String,
+    row_data: bool,
+    targets: Vec<String>,
+    inputs: Vec<String>,
+    /// Columns the inputs become.
+    columns: Vec<String>,
+    model: ModelFacts,
+    verdict: Verdict,
+    /// Refits on held-out folds; `None` if the model was not checked.
+    check: Option<Checked>,
+    /// Rows left out at fixed scales; `None` without data.
+    quality: Option<Quality>,
+    /// `None` without rows to look at the function around.
+    learned: Option<Learned>,
+    /// `None` without data or where single rows may not be shown.
+    local: Option<Local>,
+    together: Option<Together>,
+    inside: Inside,
+    origin: Vec<(String, String)>,
+    settings: Value,
+    what_if: WhatIf,
+    card: String,
+}
+
+/// The model in a few numbers.
+#[derive(Serialize)]
+struct ModelFacts {
+    form: &'static str,
+    terms: usize,
+    rows: usize,
+    stop: rffblr::Stop,
+    steps: usize,
+    bound: f64,
+    nugget_std: Vec<f64>,
+    target_scale: Vec<f64>,
+}
+
+/// What the what-if panel computes with, or why there is none.
+#[derive(Serialize)]
+struct WhatIf {
+    /// The model file, whose formula the page evaluates.
+    file: Option<Value>,
+    /// Why the panel is left out, or its intervals.
+    absent: Option<String>,
+    intervals: bool,
+    /// Probability and reach, in standard deviations, of each interval.
+    levels: Vec<(f64, f64)>,
+}
+
+impl Report {
+    /// Computes what the report shows. Its verdict is that of the model's [check](Model::check), if it has one. `data` are
+    /// the rows the model was fitted to: diagnostics need them.
+    pub fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Report> {
+        if let Some(data) = data
+            && !options.row_numbers.is_empty()
+        {
+            expect_count("the list of row numbers", "entries", options.row_numbers.len(), data.rows())?;
+        }
+        if !options.row_data {
+            refuse_rare_levels(model, data)?;
+        }
+        let learned = Learned::new(model, data, options)?;
+        let explained = learned.as_ref().map_or(&[][..], |learned| &learned.explained);
+        let shown = quality::shown_rows(model, explained);
+        let left_out = data.map(|data| diagnostics(model, data)).transpose()?;
+        let judged = data.zip(left_out.as_ref());
+        let quality = judged.map(|(data, found)| Quality::new(model, data, found, &shown, options)).transpose()?;
+        let check = model.check().map(Checked::new);
+        let rows_allowed = data.is_some() && options.row_data;
+        let mut report = Report {
+            title: options.title.clone(),
+            row_data: options.row_data,
+            targets: model.target_names().to_vec(),
+            inputs: match model.encoder() {
+                Some(encoder) => encoder.raw_inputs().iter().map(|input| input.name.clone()).collect(),
+                None => model.input_names().to_vec(),
+            },
+            columns: model.input_names().to_vec(),
+            model: ModelFacts::new(model),
+            verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref(), &options.notes),
+            check,
+            local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(learned, &shown)),
+            learned,
+            together: judged.map(|(data, found)| Together::new(model, data, found)).transpose()?,
+            inside: Inside::new(model),
+            origin: options.origin.clone(),
+            settings: serde_json::to_value(model.settings()).unwrap_or_default(),
+            what_if: WhatIf::without("It has not been made yet.".into()),
+            card: String::new(),
+            quality,
+        };
+        report.card = card::write(&report, model);
+        let room = PAGE_BYTES.saturating_sub(report.html()?.len());
+        report.what_if = WhatIf::new(model, options.row_data, room)?;
+        Ok(report)
+    }
+
+    /// The page: one HTML file that needs nothing else.
+    pub fn html(&self) -> Result<String> {
+        let wrong = |e: serde_json::Error| Error::Setting { name: "report", problem: e.to_string() };
+        // Inside a script element only "<" could end it.
+        let facts = serde_json::to_string(self).map_err(wrong)?.replace('<', "\\u003c");
+        let script = [
+            include_str!("page/formula.js"),
+            include_str!("page/drawing.js"),
+            include_str!("page/quality.js"),
+            include_str!("page/learned.js"),
+            include_str!("page/single.js"),
+            include_str!("page/together.js"),
+            include_str!("page/inside.js"),
+            include_str!("page/what_if.js"),
+            include_str!("page/page.js"),
+        ]
+        .concat();
+        let fill = |name: &str| match name {
+            "title" => escaped(&self.title),
+            "style" => include_str!("page/style.css").into(),
+            "facts" => facts.clone(),
+            "libraries" => [include_str!("page/vendor/d3.min.js"), include_str!("page/vendor/plot.min.js")].join("\n"),
+            _ => script.clone(),
+        };
+        Ok(filled(include_str!("page/template.html"), fill))
+    }
+
+    /// The model card: Markdown with the headings of Annex IV of the EU AI Act and of TRIPOD+AI, filled as far as the
+    /// program knows; what a person has to add is marked.
+    pub fn card(&self) -> &str {
+        &self.card
+    }
+}
+
+/// A value of a text column that few rows share tells of them; the page would name it.
+fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
+    let Some(encoder) = model.encoder() else { return Ok(()) };
+    let stored = model.stored_inputs();
+    let rows = data.map(|data| data.inputs()).or(stored.as_ref().map(|rows| rows.as_ref()));
+    let refused = |problem: String| Err(Error::Setting { name: "no-row-data", problem });
+    let mut first = 0;
+    for input in encoder.raw_inputs() {
+        let columns = first..first + input.encoded_names().len();
+        first = columns.end;
+        let Encoding::Categorical { levels, .. } = &input.encoding else { continue };
+        let name = &input.name;
+        let Some(rows) = rows else {
+            return refused(format!(
+                "whether rows share the values of the text column `{name}` shows in the data: give them"
+            ));
+        };
+        let shared = |d: &usize| rows.col(*d).iter().filter(|v| **v > 0.5).count() >= quality::CROWD;
+        let rare = columns.take(levels.len()).filter(|d| !shared(d)).count();
+        if rare > 0 {
+            return refused(format!(
+                "{rare} of {} values of the text column `{name}` stand in fewer than {} rows each and would show them: \
+                 merge them in the table, or leave the column out, and fit again",
+                levels.len(),
+                quality::CROWD
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl ModelFacts {
+    fn new(model: &Model) -> ModelFacts {
+        ModelFacts {
+            form: model.settings().form.name(),
+            terms: model.active_features(),
+            rows: model.training_rows(),
+            stop: model.stop(),
+            steps: model.trace().len(),
+            bound: model.objective(),
+            nugget_std: model.nugget_std(),
+            target_scale: model.target_scale().to_vec(),
+        }
+    }
+}
+
+impl WhatIf {
+    fn without(why: String) -> WhatIf {
+        WhatIf { file: None, absent: Some(why), intervals: false, levels: Vec::new() }
+    }
+
+    /// With the formula, if it takes at most so many bytes.
+    fn new(model: &Model, row_data: bool, room: usize) -> Result<WhatIf> {
+        let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
+        let kernel = model.settings().form == Form::Kernel;
+        if kernel && !row_data {
+            return Ok(WhatIf::without(
+                "This model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
+                 was asked to show no row (--no-row-data). A model of sinusoids (fit --sparsity) has a formula without them."
+                    .into(),
+            ));
+        }
+        let mut file: Value = serde_json::from_str(&model.to_json()?).unwrap_or_default();
+        file["training"]["trace"] = Value::Null;
+        if let Some(file) = file.as_object_mut() {
+            file.remove("check");
+        }
+        let too_large = |file: &Value| file.to_string().len() > room;
+        let mut absent = None;
+        if kernel && model.training_rows() > INTERVAL_ROWS {
+            absent = Some(format!(
+                "Intervals are left out: with more than {INTERVAL_ROWS} training rows a browser would take too long. \
+                 rffblr predict gives them."
+            ));
+        }
+        if too_large(&file)
+            && let Some(shapes) = file["posterior"]["shapes"].as_array_mut()
+        {
+            shapes.clear();
+            absent = Some(
+                "Intervals are left out: the covariance of so many terms would make this file too large. rffblr predict \
+                 gives them."
+                    .into(),
+            );
+        }
+        if too_large(&file) {
+            return Ok(WhatIf::without(
+                "The formula of this model is too long for this page, which would take more than five million bytes. \
+                 rffblr predict evaluates it."
+                    .into(),
+            ));
+        }
+        Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
+    }
+}
+
+/// The template with each {{name}} replaced. What is put in is not looked at again.
+fn filled(template: &str, fill: impl Fn(&str) -> String) -> String {
+    let mut parts = template.split("{{");
+    let mut page = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
+        page += &fill(name);
+        page += rest;
+    }
+    page
+}
+
+/// Text as it can stand in HTML.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Seven significant digits: more than a figure shows, and half the bytes.
+fn brief(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
+}
+
+fn briefly(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    values.into_iter().map(brief).collect()
+}

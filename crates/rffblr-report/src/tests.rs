@@ -1,0 +1,221 @@
+//! What the block of facts says, against the model it comes from. The page that shows it is tested in a browser.
+
+use super::*;
+use rffblr::data::cohort;
+use rffblr::linalg::Mat;
+use rffblr::metrics::SplitBy;
+use rffblr::{Settings, fit};
+use rffblr_methods::evaluate::check;
+use rffblr_methods::folds::{Folds, Split};
+use std::ops::ControlFlow;
+
+fn wave(n: usize, d: usize) -> f64 {
+    ((n * (2 * d + 3)) as f64 * 0.7).sin() + 0.1 * ((n * 13 + d) as f64).cos()
+}
+
+fn small() -> Dataset {
+    let inputs = Mat::from_fn(60, 3, wave);
+    let targets = Mat::from_fn(60, 2, |n, c| match (n % 9 == 4, c) {
+        (true, 0) => f64::NAN,
+        (_, 0) => (2.0 * inputs[(n, 0)]).sin() + 0.2 * wave(n, 9),
+        _ => 100.0 * inputs[(n, 1)] + 5.0 * wave(n, 5),
+    });
+    Dataset::new(inputs, targets).unwrap()
+}
+
+fn facts(model: &Model, data: Option<&Dataset>, options: &Options) -> Value {
+    serde_json::to_value(Report::new(model, data, options).unwrap()).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap_or(f64::NAN)).collect()
+}
+
+#[test]
+fn the_shares_of_a_row_add_up_to_its_prediction() {
+    let data = cohort(50, 1).unwrap().train;
+    for form in [Form::Kernel, Form::Sinusoids { sparsity: 0.75 }] {
+        let model = fit(&data, &Settings { form, ..Settings::DEFAULT }).unwrap();
+        let facts = facts(&model, Some(&data), &Options::default());
+        let prediction = model.predict_mean(data.inputs()).unwrap();
+        let local = &facts["local"];
+        assert_eq!(local["others"], 2);
+        for c in 0..4 {
+            for (i, row) in local["rows"].as_array().unwrap().iter().enumerate() {
+                let parts: f64 = local["parts"][c][i].as_array().unwrap().iter().map(|p| p[1].as_f64().unwrap()).sum();
+                let sum = parts + local["rest"][c][i].as_f64().unwrap() + local["base"][c].as_f64().unwrap();
+                let expected = prediction[(row.as_u64().unwrap() as usize, c)];
+                assert!((sum - expected).abs() < 1e-5 * expected.abs().max(1.0), "{sum} for {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rows_shown_are_those_left_out() {
+    let data = small();
+    let model = fit(&data, &Settings::DEFAULT).unwrap();
+    let left_out = model.leave_one_out(&data).unwrap();
+    let options = Options { row_numbers: (0..60).map(|n| 2 * n + 10).collect(), ..Options::default() };
+    let facts = facts(&model, Some(&data), &options);
+    let rows = &facts["quality"]["rows"];
+    assert_eq!(rows["number"][7], 24);
+    for c in 0..2 {
+        for n in 0..60 {
+            let near = |name: &str, expected: f64| match rows[name][c][n].as_f64() {
+                Some(found) => (found - expected).abs() <= 1e-6 * expected.abs(),
+                None => expected.is_nan(),
+            };
+            assert!(near("observed", data.targets()[(n, c)]) && near("mean", left_out.mean[(n, c)]));
+            assert!(near("std", left_out.std[(n, c)]));
+        }
+    }
+    // Every observed value is counted once.
+    let counted: f64 = numbers(&facts["quality"]["transform"][0]).iter().sum();
+    assert_eq!(counted, 53.0);
+    assert_eq!(numbers(&facts["quality"]["strips"][1]["counts"]).iter().sum::<f64>(), 60.0);
+    let wrong = Options { row_numbers: vec![1, 2], ..Options::default() };
+    assert!(Report::new(&model, Some(&data), &wrong).is_err());
+}
+
+#[test]
+fn the_verdict_says_what_the_scores_say() {
+    let line = |n: usize| n as f64 * 0.37 % 5.0;
+    let linear = Dataset::new(
+        Mat::from_fn(80, 2, |n, d| if d == 0 { line(n) } else { wave(n, 7) }),
+        Mat::from_fn(
+            80,
+            2,
+            |n, c| if c == 0 { 3.0 * line(n) + 0.3 * wave(n, 3) } else { ((n * n * 7919) % 101) as f64 },
+        ),
+    )
+    .unwrap();
+    let model = fit(&linear, &Settings { max_iterations: 2, ..Settings::DEFAULT }).unwrap();
+    let report = Report::new(&model, Some(&linear), &Options::default()).unwrap();
+    assert!(report.verdict.headline.starts_with("Not checked by refits"), "{}", report.verdict.headline);
+    let Verdict { good_for, not_for, warnings, .. } = &report.verdict;
+    assert!(good_for.len() == 1 && good_for[0].starts_with("Predicted well: y1 (R² "), "{good_for:?}");
+    assert!(not_for[0].starts_with("Hardly better than the mean: y2 ("), "{not_for:?}");
+    assert!(
+        warnings.iter().any(|line| line.starts_with("Ridge regression does as well") && line.contains(": y1 (")),
+        "{warnings:?}"
+    );
+    assert!(warnings.iter().any(|line| line.contains("limit of 2 steps")), "{warnings:?}");
+    let alone = Report::new(&model, None, &Options::default()).unwrap();
+    assert!(alone.verdict.headline.contains("Not judged") && alone.card().contains("[to be filled: scores"));
+}
+
+#[test]
+fn the_refits_have_the_verdict_even_without_data() {
+    let data = small();
+    let settings = Settings::DEFAULT;
+    let folds = Folds::random(60, 4, 3).unwrap();
+    let by = SplitBy::Group { column: Some("a_b".into()), seed: 3 };
+    let found = check(&settings, &folds, by, |fold| Split::new(&data, &folds, fold), &|_| ControlFlow::Continue(()));
+    let (check, _) = found.unwrap().unwrap();
+    let model = fit(&data, &settings).unwrap().with_check(check.clone()).unwrap();
+    for data in [Some(&data), None] {
+        let report = Report::new(&model, data, &Options::default()).unwrap();
+        assert_eq!(report.verdict.headline, check.headline());
+        assert!(!report.verdict.warnings.iter().any(|line| line.contains("not checked")));
+        // The card has both scores under their names, those of the refits first.
+        let card = report.card();
+        let [refits, score] =
+            ["Held-out rows: 4 refits, whole groups of a\\_b held out", "| y1 | 53 | "].map(|text| card.find(text));
+        assert!(refits.unwrap() < score.unwrap(), "{card}");
+        let shown = format!("| y1 | 53 | {:.3} ± {:.3} |", check.model.scores.per_task.r2[0], check.model.r2_se[0]);
+        assert!(card.contains(&shown), "{shown}");
+        assert_eq!(card.contains("at fixed scales (a diagnostic that flatters)"), data.is_some());
+        let facts = serde_json::to_value(&report).unwrap();
+        assert_eq!(facts["check"]["methods"][1]["name"], "ridge regression");
+        assert_eq!(facts["quality"].is_null(), data.is_none());
+    }
+}
+
+#[test]
+fn the_kernel_curves_are_the_kernel() {
+    let data = small();
+    let model = fit(&data, &Settings::DEFAULT).unwrap();
+    let kernel = model.kernels()[0].1;
+    let facts = facts(&model, None, &Options::default());
+    for profile in facts["inside"]["kernels"][0]["profiles"].as_array().unwrap() {
+        let input = profile["input"].as_u64().unwrap() as usize;
+        let (distance, alike) = (numbers(&profile["distance"]), numbers(&profile["kernel"]));
+        for i in [0, 17, 60] {
+            // Two rows that differ in one input alone; what is constant or straight is taken off.
+            let z = distance[i] / model.input_scale()[input];
+            let rows = Mat::from_fn(2, 3, |n, d| if n == 1 && d == input { z } else { 0.0 });
+            let gram = kernel.gram(&rows, rffblr::linalg::Threads::ONE);
+            let expected = (gram[(1, 0)] - 1.0) / (gram[(0, 0)] - 1.0);
+            assert!((alike[i] - expected).abs() < 1e-6, "{} for {expected}", alike[i]);
+        }
+    }
+}
+
+#[test]
+fn a_formula_that_is_too_large_is_left_out_and_that_is_said() {
+    let rows = 150;
+    let targets = |x: &Mat<f64>| Mat::from_fn(rows, 1, |n, _| x[(n, 0)] + wave(n, 3));
+    let x = Mat::from_fn(rows, 2, wave);
+    let many = Settings {
+        form: rffblr::CosineSettings {
+            features: rffblr::FeatureCount::Exactly(300),
+            ..rffblr::CosineSettings::DEFAULT
+        }
+        .into(),
+        max_iterations: 1,
+        ..Settings::COSINES
+    };
+    let model = fit(&Dataset::new(x.clone(), targets(&x)).unwrap(), &many).unwrap();
+    let what_if = WhatIf::new(&model, true, 200_000).unwrap();
+    assert!(!what_if.intervals && what_if.file.is_some());
+    assert!(what_if.absent.unwrap().contains("Intervals are left out"));
+
+    let data = small();
+    let model = fit(&data, &Settings { max_iterations: 2, ..Settings::DEFAULT }).unwrap();
+    let what_if = WhatIf::new(&model, true, 3000).unwrap();
+    assert!(what_if.file.is_none() && what_if.absent.unwrap().contains("too long for this page"));
+    let page = Report::new(&model, Some(&data), &Options::default()).unwrap().html().unwrap();
+    assert!(page.len() < PAGE_BYTES && page.contains("\"machine\":"));
+}
+
+#[test]
+fn hostile_names_stay_text() {
+    assert_eq!(escaped(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
+    assert_eq!(filled("a{{x}}b{{y}}c", |name| format!("[{name}{{{{y}}}}]")), "a[x{{y}}]b[y{{y}}]c");
+    assert_eq!(brief(1.23456789e-300), 1.234568e-300);
+    assert!(brief(f64::NAN).is_nan());
+}
+
+/// What the report says of a kernel it says of the targets that share it.
+#[test]
+fn the_report_shows_the_kernel_of_each_target() {
+    // Draws between −2 and 2; the second target needs other inputs than the two beside it.
+    let draw =
+        |n: usize, d: usize| 4.0 * ((n as f64 * 12.9898 + d as f64 * 78.233).sin() * 43_758.545).rem_euclid(1.0) - 2.0;
+    let inputs = Mat::from_fn(120, 6, draw);
+    let targets = Mat::from_fn(120, 3, |n, c| {
+        let first = if c == 1 { 4 } else { 0 };
+        (1.5 * inputs[(n, first)]).sin() + inputs[(n, first + 1)] + 0.1 * draw(n, 10 + c)
+    });
+    let data = Dataset::new(inputs, targets).unwrap();
+    let model = fit(&data, &Settings::DEFAULT).unwrap();
+    assert_eq!(model.task_groups(), [vec![0, 2], vec![1]]);
+    let report = Report::new(&model, Some(&data), &Options::default()).unwrap();
+    let card = report.card();
+    assert!(card.contains("2 kernels, each for targets that need the same inputs (y1, y3; y2)"), "{card}");
+    let facts = serde_json::to_value(&report).unwrap();
+    let kernels = facts["inside"]["kernels"].as_array().unwrap();
+    for (said, (tasks, kernel)) in kernels.iter().zip(model.kernels()) {
+        assert_eq!(said["targets"], serde_json::json!(tasks));
+        assert_eq!(said["families"][1]["scale"], brief(kernel.rbf.scale));
+        for input in 0..6 {
+            for &task in tasks {
+                assert_eq!(facts["learned"]["inputs"][input]["scale"][task], brief(kernel.relevance[input]));
+            }
+        }
+    }
+    let mut file: Value = serde_json::from_str(&model.to_json().unwrap()).unwrap();
+    file["training"]["trace"] = Value::Null;
+    assert_eq!(facts["what_if"]["file"], file);
+}

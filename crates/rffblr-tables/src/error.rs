@@ -1,0 +1,192 @@
+//! What can go wrong when a table is read or written.
+//!
+//! Every message says where (file, line or row, column), shows the offending text and names a remedy.
+
+use std::fmt;
+use std::io;
+
+use super::records::MAX_RECORD;
+use super::scan::MAX_CELLS;
+use rffblr::internals::{did_you_mean, excerpt, how_to_correct};
+use rffblr::table::ColumnsError;
+
+/// Where a cell stands: text files have lines, Parquet files and stored columns have rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Line of a text file, counted from 1.
+    Line(u64),
+    /// Row of data, counted from 1 without the header.
+    Row(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Line(line) => write!(f, "line {line}"),
+            Place::Row(row) => write!(f, "data row {row}"),
+        }
+    }
+}
+
+/// Why a table could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are the place and the text that the message shows")]
+pub enum TableError {
+    /// The operating system refused to open or read the file.
+    #[error("cannot read {file}: {source}")]
+    Read { file: String, source: io::Error },
+
+    /// A folder where a file is needed.
+    #[error("{file} is a folder, not a table; name a file")]
+    Folder { file: String },
+
+    /// Nothing but blank lines.
+    #[error("{file} is empty; expected column names followed by one row per line")]
+    Empty { file: String },
+
+    /// Column names without data.
+    #[error("{file} has column names but no rows of data")]
+    NoRows { file: String },
+
+    /// A zero byte: not a text file.
+    #[error(
+        "{file}, line {line}: found a zero byte, so this is not plain text; tables are read from CSV, TSV, ARFF or \
+         Parquet files (save a workbook as 'CSV UTF-8', unpack an archive, convert UTF-16 text to UTF-8)"
+    )]
+    Binary { file: String, line: u64 },
+
+    /// Text in another encoding.
+    #[error("{file}, line {line}: the text is not UTF-8; save the file as UTF-8 (in a spreadsheet: 'CSV UTF-8')")]
+    NotUtf8 { file: String, line: u64 },
+
+    /// A text column of a Parquet file in another encoding.
+    #[error(
+        "{file}, {place}, column {}: the text is not UTF-8; ignore the column or write it as UTF-8",
+        excerpt(column)
+    )]
+    NotUtf8InColumn { file: String, place: Place, column: String },
+
+    /// A line (or a row with quoted line breaks) beyond the bound on memory.
+    #[error(
+        "{file}, line {line}: the row that starts here has more than {} MiB or {MAX_CELLS} cells; look for a missing \
+         line break or a double quote that is never closed", MAX_RECORD >> 20
+    )]
+    LongLine { file: String, line: u64 },
+
+    /// Double quotes that do not pair up.
+    #[error("{file}, line {line}: a double quote {problem}")]
+    Quote { file: String, line: u64, problem: &'static str },
+
+    /// A row with too few or too many cells.
+    #[error("{file}, line {line}: {found} cells where {expected} columns are declared; {hint}")]
+    Ragged { file: String, line: u64, expected: usize, found: usize, hint: &'static str },
+
+    /// One column was found, but the lines look split by something else.
+    #[error(
+        "{file}, line {line}: with {used} as the delimiter there is only one column, but this line holds {count} of \
+         {other}; choose {other} as the delimiter and remove any title above the header"
+    )]
+    Delimiter { file: String, line: u64, used: &'static str, other: &'static str, count: usize },
+
+    /// A delimiter that cannot separate cells.
+    #[error("a double quote or a line break cannot be the delimiter; choose a comma, semicolon, tab or bar")]
+    BadDelimiter,
+
+    /// A cell without a number in a column that has to be numeric.
+    #[error(
+        "{file}, {place}, column {}: {} is not a number, and this column must be numeric; {}",
+        excerpt(column),
+        excerpt(text),
+        how_to_correct(text)
+    )]
+    NotNumeric { file: String, place: Place, column: String, text: String },
+
+    /// A few cells without a number in a column that is otherwise numeric.
+    #[error(
+        "{file}, {place}, column {}: {} is not a number, but {numbers} of the {cells} values in this column are; \
+         correct it, leave the cell empty if the value is missing, or list the column as text",
+        excerpt(column),
+        excerpt(text)
+    )]
+    MostlyNumeric { file: String, place: Place, column: String, text: String, numbers: usize, cells: usize },
+
+    /// Numbers with commas inside.
+    #[error(
+        "{file}, {place}, column {}: {} has a comma inside the number; write decimals with a point and no thousands \
+         separator, or list the column as text",
+        excerpt(column),
+        excerpt(text)
+    )]
+    CommaInNumber { file: String, place: Place, column: String, text: String },
+
+    /// Numbers with percent signs.
+    #[error(
+        "{file}, column {}: {signs} of the {cells} values are numbers with a percent sign, such as {}; remove the \
+         sign, or list the column as text",
+        excerpt(column),
+        excerpt(example)
+    )]
+    PercentSign { file: String, column: String, example: String, signs: usize, cells: usize },
+
+    /// An infinite value, or one beyond the range of a double.
+    #[error(
+        "{file}, {place}, column {}: {} is not a finite number; correct it, leave the cell empty if the value is \
+         missing, or ignore the column",
+        excerpt(column),
+        excerpt(text)
+    )]
+    Infinite { file: String, place: Place, column: String, text: String },
+
+    /// A column named in the options is not in the file.
+    #[error("{file} has no column {}{}", excerpt(column), did_you_mean(nearest))]
+    UnknownColumn { file: String, column: String, nearest: Option<String> },
+
+    /// The options ask for two different things of one column.
+    #[error("column {} is listed twice, as {first} and as {second}; keep one of them", excerpt(column))]
+    Conflict { column: String, first: &'static str, second: &'static str },
+
+    /// A nominal cell with a text that its attribute does not declare.
+    #[error(
+        "{file}, {place}, column {}: {} is not among the declared levels{}",
+        excerpt(column),
+        excerpt(text),
+        did_you_mean(nearest)
+    )]
+    UnknownLevel { file: String, place: Place, column: String, text: String, nearest: Option<String> },
+
+    /// An ARFF file that breaks the rules of its format.
+    #[error("{file}, line {line}: {message}")]
+    Arff { file: String, line: u64, message: String },
+
+    /// A kind of column that has no place in the table.
+    #[error("{file}, column {}: {kind} cannot be read; ignore the column or {remedy}", excerpt(column))]
+    Unsupported { file: String, column: String, kind: String, remedy: &'static str },
+
+    /// Parquet data packed by a codec that is not built in.
+    #[error(
+        "{file}, column {}: compressed with {codec}; write the file with snappy, zstd or no compression",
+        excerpt(column)
+    )]
+    Codec { file: String, column: String, codec: String },
+
+    /// A damaged or truncated Parquet file.
+    #[error("{file} is not a readable Parquet file ({message}); write or copy it again")]
+    Parquet { file: String, message: String },
+
+    /// The file differed between the two passes over it.
+    #[error("{file} changed while it was being read; try again once it is complete")]
+    Changed { file: String },
+
+    /// Columns that do not form a table.
+    #[error(transparent)]
+    Columns(#[from] ColumnsError),
+
+    /// The table could not be written.
+    #[error("cannot write the table: {source}")]
+    Write { source: io::Error },
+
+    /// The Parquet encoder refused the table.
+    #[error("cannot write the table as Parquet: {message}")]
+    WriteParquet { message: String },
+}

@@ -1,0 +1,23 @@
+//! Numbers in: a [`Dataset`] of inputs and targets, how it is made from a table, and the scaling that puts every
+//! column on one footing.
+
+mod cohort;
+pub(crate) mod dataset;
+mod encode;
+mod encode_error;
+mod note;
+pub(crate) mod roles;
+mod rounding;
+mod standardise;
+mod weights;
+
+pub use cohort::{Cohort, cohort};
+pub use dataset::{Dataset, Lent};
+pub(crate) use dataset::{check_inputs, expect_count, input_fingerprint};
+pub use encode::{Encoder, Encoding, MOST_LEVELS, MissingInputs, RawInput};
+pub use encode_error::EncodeError;
+pub use note::{Note, NoteKind};
+pub use roles::{RoleChoice, Roles, split_names};
+pub(crate) use rounding::rounding_variance;
+pub use standardise::Standardiser;
+pub use weights::Weights;

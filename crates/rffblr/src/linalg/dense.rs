@@ -1,0 +1,388 @@
+//! Dense linear algebra: the only file that names faer's decompositions.
+//!
+//! Matrices are column-major `f64`; rows are samples. Symmetric results are stored in the LOWER triangle alone.
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::qr::no_pivoting as qr;
+use faer::linalg::{householder, matmul, triangular_inverse, triangular_solve};
+use faer::{Accum, Par};
+use rayon::prelude::*;
+use std::sync::OnceLock;
+
+pub use faer::{Mat, MatMut, MatRef};
+
+/// How many threads a computation may use. Results have the same bits for any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads(usize);
+
+impl Threads {
+    /// One thread: for work that is itself one of many parallel pieces.
+    pub const ONE: Threads = Threads(1);
+
+    /// The threads of the rayon pool this is called in, but never more than the machine has cores.
+    pub fn current() -> Self {
+        // Asking the system takes longer than a small product.
+        static CORES: OnceLock<usize> = OnceLock::new();
+        let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+        Threads(rayon::current_num_threads().clamp(1, cores))
+    }
+
+    /// Threads pay off only above a few million multiplications; below, starting them costs more than they save.
+    fn par(self, multiplications: f64) -> Par {
+        const WORTH_SPLITTING: f64 = 1.5e7;
+        if self.0 <= 1 || multiplications < WORTH_SPLITTING { Par::Seq } else { Par::rayon(self.0) }
+    }
+}
+
+fn work(a: usize, b: usize, c: usize) -> f64 {
+    a as f64 * b as f64 * c as f64
+}
+
+/// What a product does with the numbers already at its destination.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Into {
+    /// They go.
+    Replace,
+    /// The product is added to them.
+    Add,
+}
+
+impl From<Into> for Accum {
+    fn from(mode: Into) -> Accum {
+        match mode {
+            Into::Replace => Accum::Replace,
+            Into::Add => Accum::Add,
+        }
+    }
+}
+
+/// `dst ← [dst +] factor · a b`.
+pub fn product(
+    dst: MatMut<'_, f64>,
+    mode: Into,
+    a: MatRef<'_, f64>,
+    b: MatRef<'_, f64>,
+    factor: f64,
+    threads: Threads,
+) {
+    let par = threads.par(work(a.nrows(), a.ncols(), b.ncols()));
+    matmul::matmul(dst, Accum::from(mode), a, b, factor, par);
+}
+
+/// A new matrix `a b`.
+pub fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
+    let mut out = Mat::zeros(a.nrows(), b.ncols());
+    product(out.as_mut(), Into::Replace, a, b, 1.0, threads);
+    out
+}
+
+/// Lower triangle of `dst ← [dst +] a aᵀ`.
+pub fn outer(dst: MatMut<'_, f64>, mode: Into, a: MatRef<'_, f64>, threads: Threads) {
+    let par = threads.par(work(a.nrows(), a.nrows(), a.ncols()) / 2.0);
+    triangular::matmul(
+        dst,
+        BlockStructure::TriangularLower,
+        Accum::from(mode),
+        a,
+        BlockStructure::Rectangular,
+        a.transpose(),
+        BlockStructure::Rectangular,
+        1.0,
+        par,
+    );
+}
+
+/// Copies the lower triangle into the upper one.
+pub fn fill_upper(mut s: MatMut<'_, f64>) {
+    for col in 1..s.ncols() {
+        for row in 0..col {
+            s[(row, col)] = s[(col, row)];
+        }
+    }
+}
+
+/// The lower Cholesky factor `L` of a symmetric positive definite matrix, `L Lᵀ = s`.
+#[derive(Clone, Debug)]
+pub struct Cholesky {
+    lower: Mat<f64>,
+    threads: Threads,
+}
+
+impl Cholesky {
+    /// Factorises in place; `None` if a pivot is not positive.
+    pub fn new(mut s: Mat<f64>, threads: Threads) -> Option<Self> {
+        let n = s.nrows();
+        let par = threads.par(work(n, n, n) / 6.0);
+        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(n, par, Default::default());
+        llt::factor::cholesky_in_place(
+            s.as_mut(),
+            Default::default(),
+            par,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        )
+        .ok()?;
+        Some(Cholesky { lower: s, threads })
+    }
+
+    /// `ln |s|`.
+    pub fn ln_det(&self) -> f64 {
+        (0..self.lower.nrows()).map(|i| 2.0 * self.lower[(i, i)].ln()).sum()
+    }
+
+    /// `b ← L⁻¹ b`.
+    pub fn half_solve(&self, b: MatMut<'_, f64>) {
+        let par = self.threads.par(work(b.nrows(), b.nrows(), b.ncols()) / 2.0);
+        triangular_solve::solve_lower_triangular_in_place(self.lower.as_ref(), b, par);
+    }
+
+    /// `b ← L⁻ᵀ b`.
+    pub fn half_solve_transposed(&self, b: MatMut<'_, f64>) {
+        let par = self.threads.par(work(b.nrows(), b.nrows(), b.ncols()) / 2.0);
+        triangular_solve::solve_upper_triangular_in_place(self.lower.as_ref().transpose(), b, par);
+    }
+
+    /// The diagonal of the inverse, and its lower triangle too if `full`. Needs one more matrix of this size.
+    pub fn into_inverse(self, full: bool) -> (Vec<f64>, Option<Mat<f64>>) {
+        let Cholesky { mut lower, threads } = self;
+        let n = lower.nrows();
+        let par = threads.par(work(n, n, n) / 6.0);
+        let mut half = Mat::zeros(n, n);
+        triangular_inverse::invert_lower_triangular(half.as_mut(), lower.as_ref(), par);
+        let diagonal = (0..n).map(|j| half.col_as_slice(j)[j..].iter().map(|v| v * v).sum()).collect();
+        if !full {
+            return (diagonal, None);
+        }
+        // The factor is not needed any more: its place takes L⁻ᵀL⁻¹.
+        triangular::matmul(
+            lower.as_mut(),
+            BlockStructure::TriangularLower,
+            Accum::Replace,
+            half.as_ref().transpose(),
+            BlockStructure::TriangularUpper,
+            half.as_ref(),
+            BlockStructure::TriangularLower,
+            1.0,
+            par,
+        );
+        (diagonal, Some(lower))
+    }
+}
+
+/// Eigenvalues (ascending, never negative) and orthonormal eigenvectors of a positive semidefinite matrix given by
+/// its lower triangle. `None` if the iteration does not converge, which finite input does not cause.
+pub struct Spectral {
+    /// Eigenvalues.
+    pub values: Vec<f64>,
+    /// Eigenvectors, in the same order.
+    pub vectors: Mat<f64>,
+}
+
+impl Spectral {
+    /// Of the matrix with this lower triangle.
+    pub fn new(s: Mat<f64>) -> Option<Self> {
+        let n = s.nrows();
+        if n == 0 {
+            // faer subtracts one from the size.
+            return Some(Spectral { values: Vec::new(), vectors: s });
+        }
+        // Sequential: faer's parallel tridiagonalisation has other bits for other numbers of threads.
+        let par = Par::Seq;
+        let mut values = faer::Col::zeros(n);
+        let mut vectors = Mat::zeros(n, n);
+        let scratch = faer::linalg::evd::self_adjoint_evd_scratch::<f64>(
+            n,
+            faer::linalg::evd::ComputeEigenvectors::Yes,
+            par,
+            Default::default(),
+        );
+        faer::linalg::evd::self_adjoint_evd(
+            s.as_ref(),
+            values.as_mut().as_diagonal_mut(),
+            Some(vectors.as_mut()),
+            par,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        )
+        .ok()?;
+        let values = values.iter().map(|v: &f64| v.max(0.0)).collect();
+        Some(Spectral { values, vectors })
+    }
+}
+
+/// Orthonormal columns spanning the columns of `a`, which must be at least as tall as wide: column k is the k-th
+/// column of `a` made orthogonal to the earlier ones. Null columns at the end are completed to an orthonormal set.
+/// Sequential: faer's parallel Householder reduction has other bits for other numbers of threads.
+pub fn orthonormal(mut a: Mat<f64>) -> Mat<f64> {
+    let (rows, columns) = (a.nrows(), a.ncols());
+    let par = Par::Seq;
+    let block = qr::factor::recommended_block_size::<f64>(rows, columns);
+    let mut coefficients = Mat::zeros(block, columns);
+    let scratch = qr::factor::qr_in_place_scratch::<f64>(rows, columns, block, par, Default::default())
+        .or(householder::apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(rows, block, columns));
+    let mut memory = MemBuffer::new(scratch);
+    qr::factor::qr_in_place(a.as_mut(), coefficients.as_mut(), par, MemStack::new(&mut memory), Default::default());
+    let mut q = Mat::identity(rows, columns);
+    householder::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        a.as_ref(),
+        coefficients.as_ref(),
+        faer::Conj::No,
+        q.as_mut(),
+        par,
+        MemStack::new(&mut memory),
+    );
+    q
+}
+
+/// Column j times `factor(j)`.
+pub fn scale_columns(block: &mut Mat<f64>, factor: impl Fn(usize) -> f64) {
+    for j in 0..block.ncols() {
+        let factor = factor(j);
+        block.col_as_slice_mut(j).iter_mut().for_each(|v| *v *= factor);
+    }
+}
+
+/// Row i times `factors[i]`.
+pub fn scale_rows(block: &mut Mat<f64>, factors: &[f64]) {
+    for j in 0..block.ncols() {
+        block.col_as_slice_mut(j).iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
+    }
+}
+
+/// aᵀb. Eight running sums let the processor add in parallel; their number is fixed, so the bits are too.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (a, b) in a_blocks.iter().zip(b_blocks) {
+        for i in 0..8 {
+            sums[i] += a[i] * b[i];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum::<f64>()
+}
+
+/// Runs `f` on every column, in parallel if that pays, and returns what it gave in the order of the columns.
+pub fn map_columns<T: Send>(a: &mut Mat<f64>, threads: Threads, f: impl Fn(usize, &mut [f64]) -> T + Sync) -> Vec<T> {
+    // A column cell costs about as much as a few dozen multiplications of a matrix product.
+    if threads.par(32.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
+        return (0..a.ncols()).map(|j| f(j, a.col_as_slice_mut(j))).collect();
+    }
+    a.as_mut()
+        .par_col_iter_mut()
+        .enumerate()
+        .with_min_len(16)
+        .map(|(j, column)| {
+            let column = column.try_as_col_major_mut().expect("a Mat is column-major");
+            f(j, column.as_slice_mut())
+        })
+        .collect()
+}
+
+/// The chosen rows of a matrix.
+pub fn select_rows(a: MatRef<'_, f64>, rows: &[usize]) -> Mat<f64> {
+    Mat::from_fn(rows.len(), a.ncols(), |i, j| a[(rows[i], j)])
+}
+
+/// The chosen columns of a matrix.
+pub fn select_columns(a: MatRef<'_, f64>, columns: &[usize]) -> Mat<f64> {
+    Mat::from_fn(a.nrows(), columns.len(), |i, j| a[(i, columns[j])])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn normal(rows: usize, columns: usize) -> Mat<f64> {
+        let mut rng = ChaCha8Rng::seed_from_u64((rows * 1000 + columns) as u64);
+        Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(&mut rng))
+    }
+
+    /// Runs an operation with one, two and eight threads and wants the same bits.
+    fn same_bits(what: &str, f: impl Fn(Threads) -> Vec<Mat<f64>>) {
+        let one = f(Threads::ONE);
+        for threads in [2, 8] {
+            let many = f(Threads(threads));
+            assert!(one == many, "{what} with {threads} threads");
+        }
+    }
+
+    #[test]
+    fn no_operation_depends_on_the_number_of_threads() {
+        for (n, m) in [(310, 420), (700, 333), (129, 2100)] {
+            let (a, b) = (normal(n, m), normal(m, n));
+            let gram = |t: Threads| {
+                let mut s = Mat::zeros(n, n);
+                outer(s.as_mut(), Into::Replace, a.as_ref(), t);
+                for i in 0..n {
+                    s[(i, i)] += m as f64;
+                }
+                s
+            };
+            let s = gram(Threads::ONE);
+            same_bits("product", |t| vec![multiply(a.as_ref(), b.as_ref(), t)]);
+            same_bits("outer", |t| vec![gram(t)]);
+            same_bits("half solve", |t| {
+                let factor = Cholesky::new(s.clone(), t).unwrap();
+                let (mut x, mut y) = (a.clone(), a.clone());
+                factor.half_solve(x.as_mut());
+                factor.half_solve_transposed(y.as_mut());
+                vec![x, y]
+            });
+            same_bits("inverse", |t| vec![Cholesky::new(s.clone(), t).unwrap().into_inverse(true).1.unwrap()]);
+        }
+    }
+
+    /// Guards against a parallel kernel that drops a piece: triangular and parallel against plain loops.
+    #[test]
+    fn parallel_triangular_product_equals_sequential_full_product() {
+        let a = normal(520, 400);
+        let mut s = Mat::zeros(520, 520);
+        outer(s.as_mut(), Into::Replace, a.as_ref(), Threads(4));
+        for (i, j) in [(0, 0), (519, 0), (519, 519), (260, 259), (300, 17), (511, 256), (128, 64)] {
+            let direct: f64 = (0..400).map(|k| a[(i, k)] * a[(j, k)]).sum();
+            assert!((s[(i, j)] - direct).abs() < 1e-10);
+        }
+        let full = multiply(a.as_ref(), a.as_ref().transpose(), Threads::ONE);
+        for j in 0..520 {
+            for i in j..520 {
+                assert!((s[(i, j)] - full[(i, j)]).abs() < 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn factorisations_reproduce_their_matrix() {
+        let a = normal(40, 60);
+        let mut s = Mat::zeros(40, 40);
+        outer(s.as_mut(), Into::Replace, a.as_ref(), Threads::ONE);
+        let mut full = s.clone();
+        fill_upper(full.as_mut());
+        let (diagonal, inverse) = Cholesky::new(s.clone(), Threads::ONE).unwrap().into_inverse(true);
+        let mut inverse = inverse.unwrap();
+        fill_upper(inverse.as_mut());
+        let identity = multiply(inverse.as_ref(), full.as_ref(), Threads::ONE);
+        let Spectral { values, vectors } = Spectral::new(s.clone()).unwrap();
+        let ln_det = Cholesky::new(s, Threads::ONE).unwrap().ln_det();
+        assert!((values.iter().map(|v| v.ln()).sum::<f64>() - ln_det).abs() < 1e-9);
+        let scaled = Mat::from_fn(40, 40, |i, j| vectors[(i, j)] * values[j]);
+        let again = multiply(scaled.as_ref(), vectors.as_ref().transpose(), Threads::ONE);
+        let q = orthonormal(a.transpose().to_owned());
+        let qq = multiply(q.as_ref().transpose(), q.as_ref(), Threads::ONE);
+        for i in 0..40 {
+            assert!((diagonal[i] - inverse[(i, i)]).abs() < 1e-12);
+            for j in 0..40 {
+                let unit = if i == j { 1.0 } else { 0.0 };
+                assert!((identity[(i, j)] - unit).abs() < 1e-9);
+                assert!((again[(i, j)] - full[(i, j)]).abs() < 1e-9);
+                assert!((qq[(i, j)] - unit).abs() < 1e-12);
+            }
+        }
+        assert!(Cholesky::new(Mat::from_fn(2, 2, |i, j| if i == j { -1.0 } else { 0.0 }), Threads::ONE).is_none());
+    }
+}

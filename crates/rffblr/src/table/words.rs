@@ -1,0 +1,65 @@
+//! Names, cells and numbers of a table as messages show them.
+
+/// Text from a file, quoted, on one line and short enough for a message.
+pub fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown = String::from("'");
+    for (count, c) in text.chars().enumerate() {
+        if count == LONGEST {
+            shown.push('…');
+            break;
+        }
+        if c.is_control() {
+            shown.extend(c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.push('\'');
+    shown
+}
+
+/// What to do about text in a column that must be numeric.
+pub fn how_to_correct(text: &str) -> &'static str {
+    if is_percentage(text) {
+        "remove the percent sign"
+    } else if has_comma_inside(text) {
+        "it has a comma inside the number: write decimals with a point and no thousands separator"
+    } else {
+        "correct it, or leave the cell empty if the value is missing"
+    }
+}
+
+/// What to do about a name that is not there.
+pub fn did_you_mean(nearest: &Option<String>) -> String {
+    match nearest {
+        Some(name) => format!("; did you mean {}?", excerpt(name)),
+        None => String::from("; compare its spelling with the names in the file"),
+    }
+}
+
+/// The shortest text that reads back to the same number, with an exponent only where it saves digits.
+pub fn number_text(number: f64) -> String {
+    let size = number.abs();
+    if size == 0.0 || (1e-5..1e16).contains(&size) || !number.is_finite() {
+        format!("{number}")
+    } else {
+        format!("{number:e}")
+    }
+}
+
+/// A number but for decimal or thousands commas.
+pub fn has_comma_inside(text: &str) -> bool {
+    let starts_like_one = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '+');
+    text.contains(',') && starts_like_one && number_in(&text.replace(',', "")).is_some()
+}
+
+/// A number with a percent sign behind it.
+pub fn is_percentage(text: &str) -> bool {
+    text.trim_end().strip_suffix('%').is_some_and(|number| number_in(number).is_some() || has_comma_inside(number))
+}
+
+/// The number in a text that is nothing but one.
+fn number_in(text: &str) -> Option<f64> {
+    text.trim_ascii().parse().ok().filter(|number: &f64| !number.is_nan())
+}

@@ -1,0 +1,292 @@
+//! The data as inference sees them: standardised, multiplied by the root of the row weights, and with tasks that
+//! share their observed rows put together.
+
+use crate::data::{Dataset, Weights};
+use crate::linalg::{Mat, dot, select_columns, select_rows};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Tasks observed in exactly the same rows: one factorisation serves them all (equation 15).
+pub struct Group {
+    /// Their columns, rising.
+    pub tasks: Vec<usize>,
+    /// The observed rows; `None` means all.
+    pub rows: Option<Vec<usize>>,
+    /// Their targets in those rows.
+    pub targets: Mat<f64>,
+    /// Root weights of those rows.
+    pub root: Vec<f64>,
+    /// As how many observations they count: the sum of their weights, or if these are relative, the rows of weight.
+    pub count: f64,
+}
+
+/// Standardised data with the row weights folded in, tasks grouped by their observed rows.
+pub struct Problem {
+    /// N×D standardised inputs, not multiplied by anything; a kernel machine shares them.
+    pub inputs: Arc<Mat<f64>>,
+    /// u, root of the row weights: integer weights then equal repeated rows (equation 14).
+    pub root: Vec<f64>,
+    /// N×C targets times u, zero where not observed.
+    pub targets: Mat<f64>,
+    /// The tasks in groups.
+    pub groups: Vec<Group>,
+    /// Sum of the weights of each task's observed rows.
+    pub mass: Vec<f64>,
+    /// As how many observations they count.
+    pub count: Vec<f64>,
+    /// Whether weights say how precise rows are rather than how often they are there.
+    relative: bool,
+    /// Which input each column of `inputs` belongs to, counted from 0: the levels of a text are one.
+    pub origin: Vec<usize>,
+    /// Variance that rounding adds to the noise of each task.
+    pub rounding: Vec<f64>,
+}
+
+impl Problem {
+    /// From the standardised inputs and targets of a dataset, with its weights and what they mean.
+    pub fn of(inputs: Mat<f64>, targets: Mat<f64>, data: &Dataset) -> Self {
+        let problem = Problem::new(inputs, targets, data.weights());
+        match data.given_weights() {
+            Some(Weights::Relative(_)) => problem.with_relative_weights(),
+            Some(Weights::Repeats(_)) | None => problem,
+        }
+    }
+
+    /// From standardised tables; NaN targets are missing, and weights are repeats.
+    pub fn new(inputs: Mat<f64>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
+        let rows = inputs.nrows();
+        let root: Vec<f64> = weights.map_or(vec![1.0; rows], |w| w.iter().map(|w| w.sqrt()).collect());
+        let mut patterns: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
+        for task in 0..targets.ncols() {
+            let observed = |&row: &usize| !targets[(row, task)].is_nan();
+            patterns.entry((0..rows).filter(observed).collect()).or_default().push(task);
+        }
+        let folded = Mat::from_fn(rows, targets.ncols(), |n, c| {
+            let y = targets[(n, c)];
+            if y.is_nan() { 0.0 } else { root[n] * y }
+        });
+        let mut mass = vec![0.0; targets.ncols()];
+        let groups = patterns
+            .into_iter()
+            .map(|(observed, tasks)| {
+                for &task in &tasks {
+                    mass[task] = observed.iter().map(|&n| root[n] * root[n]).sum();
+                }
+                Group {
+                    targets: Mat::from_fn(observed.len(), tasks.len(), |i, j| folded[(observed[i], tasks[j])]),
+                    root: observed.iter().map(|&n| root[n]).collect(),
+                    count: mass[tasks[0]],
+                    rows: (observed.len() < rows).then_some(observed),
+                    tasks,
+                }
+            })
+            .collect();
+        let count = mass.clone();
+        let (origin, rounding) = ((0..inputs.ncols()).collect(), vec![0.0; folded.ncols()]);
+        Problem {
+            inputs: Arc::new(inputs),
+            root,
+            targets: folded,
+            groups,
+            mass,
+            count,
+            relative: false,
+            origin,
+            rounding,
+        }
+    }
+
+    /// The same with weights that say how precise a row is: one observation each.
+    fn with_relative_weights(mut self) -> Self {
+        self.relative = true;
+        for group in &mut self.groups {
+            group.count = group.root.iter().filter(|u| **u > 0.0).count() as f64;
+            group.tasks.iter().for_each(|&task| self.count[task] = group.count);
+        }
+        self
+    }
+
+    /// The same where ranges of columns are the levels of one text each, and targets are known to be rounded.
+    pub fn knowing(mut self, one_hot: &[Range<usize>], rounding: Vec<f64>) -> Self {
+        let mut next = 0;
+        for column in 0..self.origin.len() {
+            let continues = one_hot.iter().any(|block| block.contains(&column) && block.start != column);
+            next += usize::from(column > 0 && !continues);
+            self.origin[column] = next;
+        }
+        self.rounding = rounding;
+        self
+    }
+
+    /// Number of inputs, the levels of a text counted as one.
+    pub fn input_count(&self) -> usize {
+        self.origin.last().map_or(0, |last| last + 1)
+    }
+
+    /// Mean over the observed cells of the squared distance from their task's mean: one for standardised targets. For
+    /// constant targets it is one too, so that it can be divided by.
+    pub fn target_variance(&self) -> f64 {
+        let mut total = 0.0;
+        for group in &self.groups {
+            for (j, &task) in group.tasks.iter().enumerate() {
+                let y = group.targets.col_as_slice(j);
+                let mean = dot(y, &group.root) / self.mass[task];
+                total += y.iter().zip(&group.root).map(|(y, u)| (y - mean * u).powi(2)).sum::<f64>();
+            }
+        }
+        let variance = total / self.mass.iter().sum::<f64>();
+        if variance > 0.0 { variance } else { 1.0 }
+    }
+
+    /// So many of its rows, chosen by the seed; `None` if these are all.
+    pub fn part(&self, count: usize, seed: u64) -> Option<Problem> {
+        // Rows of weight zero have nothing to say.
+        let rows: Vec<usize> = (0..self.root.len()).filter(|&row| self.root[row] > 0.0).collect();
+        if rows.len() == self.root.len() && rows.len() <= count {
+            return None;
+        }
+        let count = count.min(rows.len());
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut dealt: Vec<(u64, usize)> = rows.iter().map(|&row| (rng.next_u64(), row)).collect();
+        dealt.sort_unstable();
+        let mut chosen: Vec<usize> = dealt[..count].iter().map(|(_, row)| *row).collect();
+        chosen.sort_unstable();
+        let weights: Vec<f64> = chosen.iter().map(|&row| self.root[row].powi(2)).collect();
+        let mut targets = Mat::full(count, self.tasks(), f64::NAN);
+        for group in &self.groups {
+            for (i, &row) in chosen.iter().enumerate() {
+                let Some(at) = group.position(row) else { continue };
+                for (c, &task) in group.tasks.iter().enumerate() {
+                    // Weighted targets carry the root of the weight, which Problem will put back.
+                    targets[(i, task)] =
+                        if group.root[at] > 0.0 { group.targets[(at, c)] / group.root[at] } else { 0.0 };
+                }
+            }
+        }
+        let part = Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights));
+        let part = if self.relative { part.with_relative_weights() } else { part };
+        Some(Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part })
+    }
+
+    /// Some of its tasks alone, in rising order, with the same rows.
+    pub fn of_tasks(&self, tasks: &[usize]) -> Problem {
+        let own = |group: &Group| {
+            let kept: Vec<usize> = (0..group.tasks.len()).filter(|&c| tasks.contains(&group.tasks[c])).collect();
+            let place = |&c: &usize| tasks.iter().position(|task| *task == group.tasks[c]);
+            let group = Group {
+                tasks: kept.iter().filter_map(place).collect(),
+                rows: group.rows.clone(),
+                targets: select_columns(group.targets.as_ref(), &kept),
+                root: group.root.clone(),
+                count: group.count,
+            };
+            (!kept.is_empty()).then_some(group)
+        };
+        let chosen = |all: &[f64]| tasks.iter().map(|&task| all[task]).collect();
+        Problem {
+            inputs: self.inputs.clone(),
+            root: self.root.clone(),
+            targets: select_columns(self.targets.as_ref(), tasks),
+            groups: self.groups.iter().filter_map(own).collect(),
+            mass: chosen(&self.mass),
+            count: chosen(&self.count),
+            relative: self.relative,
+            origin: self.origin.clone(),
+            rounding: chosen(&self.rounding),
+        }
+    }
+
+    /// Number of tasks C.
+    pub fn tasks(&self) -> usize {
+        self.targets.ncols()
+    }
+}
+
+impl Group {
+    /// Mean over its tasks of what rounding adds to their noise.
+    pub fn rounding(&self, problem: &Problem) -> f64 {
+        self.tasks.iter().map(|&task| problem.rounding[task]).sum::<f64>() / self.tasks.len() as f64
+    }
+
+    /// Where a row of the data stands among the group's rows.
+    pub fn position(&self, row: usize) -> Option<usize> {
+        match &self.rows {
+            None => Some(row),
+            Some(rows) => rows.binary_search(&row).ok(),
+        }
+    }
+
+    /// The group's rows of a matrix, copied only if they are not all of them.
+    pub fn rows_of<'a>(&self, table: &'a Mat<f64>) -> std::borrow::Cow<'a, Mat<f64>> {
+        match &self.rows {
+            None => std::borrow::Cow::Borrowed(table),
+            Some(rows) => std::borrow::Cow::Owned(select_rows(table.as_ref(), rows)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two tasks, one known in half the rows, of weights 0, 1, 2, 3, …
+    #[test]
+    fn repeats_add_up_and_relative_weights_count_rows() {
+        let y = Mat::from_fn(8, 2, |n, c| if c == 1 && n % 2 == 0 { f64::NAN } else { n as f64 });
+        let weights: Vec<f64> = (0..8).map(f64::from).collect();
+        let repeats = Problem::new(Mat::zeros(8, 1), y.clone(), Some(&weights));
+        for (found, expected) in repeats.count.iter().chain(&repeats.mass).zip([28.0, 16.0, 28.0, 16.0]) {
+            assert!((found - expected).abs() < 1e-12);
+        }
+        let data = Dataset::new(Mat::zeros(8, 1), y.clone()).unwrap();
+        let data = data.with_weights(Weights::Relative(weights)).unwrap();
+        let relative = Problem::of(Mat::zeros(8, 1), y, &data);
+        assert_eq!(relative.count, [7.0, 4.0]);
+        // The mean of 1 to 7 is 4.
+        assert!((relative.mass[0] - 7.0).abs() < 1e-12 && (relative.mass[1] - 4.0).abs() < 1e-12);
+        let part = relative.part(5, 1).unwrap();
+        assert_eq!(part.count[0], 5.0);
+        let of_groups: f64 = part.groups.iter().map(|group| group.count * group.tasks.len() as f64).sum();
+        assert_eq!(of_groups, part.count.iter().sum::<f64>());
+    }
+
+    /// Some tasks of a problem are the problem of those tasks: gaps, groups and weights.
+    #[test]
+    fn some_tasks_are_a_problem_of_their_own() {
+        let weights: Vec<f64> = (0..12).map(|n| 0.5 + (n % 3) as f64).collect();
+        let x = Mat::from_fn(12, 1, |n, _| n as f64);
+        let y = Mat::from_fn(12, 4, |n, c| if c % 3 == 0 && n % 5 == 2 { f64::NAN } else { (n * (c + 1)) as f64 });
+        let whole = Problem::new(x.clone(), y.clone(), Some(&weights));
+        for tasks in [vec![0, 1, 2, 3], vec![1, 3], vec![0, 3], vec![2]] {
+            let (some, alone) =
+                (whole.of_tasks(&tasks), Problem::new(x.clone(), select_columns(y.as_ref(), &tasks), Some(&weights)));
+            assert!(some.targets == alone.targets && some.mass == alone.mass && some.root == alone.root);
+            assert!(some.count == alone.count);
+            assert!(Arc::ptr_eq(&some.inputs, &whole.inputs) && some.groups.len() == alone.groups.len());
+            for (a, b) in some.groups.iter().zip(&alone.groups) {
+                assert!(a.tasks == b.tasks && a.rows == b.rows && a.targets == b.targets && a.root == b.root);
+            }
+        }
+    }
+
+    /// Only rows of weight are worth learning from, and all rows of weight are a part if others are there.
+    #[test]
+    fn a_part_has_only_rows_of_weight() {
+        let weights: Vec<f64> = (0..40).map(|n| if n % 4 == 1 { 0.5 + n as f64 } else { 0.0 }).collect();
+        let (x, y) = (Mat::from_fn(40, 1, |n, _| n as f64), Mat::from_fn(40, 2, |n, c| (n * (c + 1)) as f64));
+        let problem = Problem::new(x, y, Some(&weights));
+        for (asked, given) in [(6, 6), (10, 10), (30, 10)] {
+            let part = problem.part(asked, 3).unwrap();
+            assert_eq!(part.inputs.nrows(), given);
+            for n in 0..given {
+                let row = part.inputs[(n, 0)] as usize;
+                assert!(row % 4 == 1 && (part.root[n].powi(2) - weights[row]).abs() < 1e-12);
+                assert!((part.groups[0].targets[(n, 1)] - part.root[n] * 2.0 * row as f64).abs() < 1e-9);
+            }
+        }
+        assert!(Problem::new(Mat::zeros(5, 1), Mat::zeros(5, 1), None).part(5, 0).is_none());
+    }
+}

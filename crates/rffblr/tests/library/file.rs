@@ -1,0 +1,285 @@
+//! The model file: what goes in comes out, and nothing else gets in.
+
+use crate::{normal, smooth, with_gaps};
+use rffblr::data::Standardiser;
+use rffblr::metrics::{Check, HeldOut, OutOfFold, SplitBy};
+use rffblr::{CosineSettings, FORMAT_VERSION, FeatureCount, Form, Model, Settings, fit};
+use serde_json::{Value, json};
+
+fn model() -> Model {
+    let data = with_gaps(&smooth(30, 3, 2, 70), 7);
+    fit(
+        &data,
+        &Settings {
+            form: CosineSettings { features: FeatureCount::Exactly(12), ..CosineSettings::DEFAULT }.into(),
+            max_iterations: 15,
+            ..Settings::COSINES
+        },
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_saved_model_predicts_the_same_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    let sparse = Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
+    for settings in [
+        Settings::DEFAULT,
+        sparse,
+        Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER },
+    ] {
+        let data = with_gaps(&smooth(30, 3, 2, 71), 7);
+        let model = fit(&data, &Settings { max_iterations: 20, ..settings }).unwrap();
+        model.save(&path).unwrap();
+        let loaded = Model::load(&path).unwrap();
+        let new = normal(20, 3, 72);
+        assert_eq!(loaded.predict(new.as_ref()).unwrap(), model.predict(new.as_ref()).unwrap());
+        assert_eq!(loaded.leave_one_out(&data).unwrap(), model.leave_one_out(&data).unwrap());
+        assert_eq!(loaded.trace(), model.trace());
+        assert_eq!(loaded.sinusoids(), model.sinusoids());
+        assert_eq!(loaded.to_json().unwrap(), model.to_json().unwrap());
+        let check = Model::verify(&path).unwrap();
+        assert!(check.holds() && check.cells == 10, "{check:?}");
+    }
+    // Only the model is left in the folder: the temporary file is gone.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_layout_of_the_json_does_not_matter() {
+    let value: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    assert!(Model::from_json(&serde_json::to_string_pretty(&value).unwrap()).is_ok());
+}
+
+#[test]
+fn no_row_of_the_data_is_in_the_file_of_a_formula() {
+    let data = smooth(30, 3, 2, 73);
+    let standardised = Standardiser::new(data.inputs(), None).apply(data.inputs(), data.input_names()).unwrap();
+    let sparse = Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
+    let holds = |settings: &Settings, number: f64| {
+        fit(&data, settings).unwrap().to_json().unwrap().contains(&number.to_string())
+    };
+    for settings in [Settings::COSINES, sparse] {
+        let text = fit(&data, &settings).unwrap().to_json().unwrap();
+        for n in 0..30 {
+            for number in [data.inputs()[(n, 0)], standardised[(n, 0)], data.targets()[(n, 0)]] {
+                assert!(!text.contains(&number.to_string()), "row {n}: {number}");
+            }
+        }
+    }
+    // A kernel machine is made of its rows, and the test above would notice.
+    assert!(holds(&Settings::DEFAULT, standardised[(4, 0)]));
+}
+
+#[test]
+fn damage_anywhere_is_noticed() {
+    let text = model().to_json().unwrap();
+    assert!(Model::from_json(&text).is_ok());
+    for cut in (0..text.len()).step_by(997) {
+        assert!(Model::from_json(&text[..cut]).is_err(), "truncated at {cut}");
+    }
+    let mut changed = 0;
+    for at in (1..text.len()).step_by(211) {
+        let mut bytes = text.clone().into_bytes();
+        if bytes[at].is_ascii_digit() {
+            bytes[at] = if bytes[at] == b'7' { b'3' } else { b'7' };
+            changed += 1;
+            // A seventeenth digit may change without changing the number it stands for.
+            if let Ok(same) = Model::from_json(&String::from_utf8(bytes).unwrap()) {
+                assert_eq!(same.to_json().unwrap(), text, "digit at {at}");
+            }
+        }
+    }
+    assert!(changed > 50);
+}
+
+/// Signs a changed file anew, so that only the checks behind the checksum are left.
+fn waves(file: &mut Value) -> &mut Value {
+    &mut file["function"]["cosines"]["waves"]
+}
+
+fn signed(change: impl Fn(&mut Value)) -> Result<Model, String> {
+    resigned(&model().to_json().unwrap(), change)
+}
+
+fn resigned(text: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
+    let mut value: Value = serde_json::from_str(text).unwrap();
+    value.as_object_mut().unwrap().remove("sha256");
+    change(&mut value);
+    value["sha256"] = Value::String(crate::checksum::checksum(&value));
+    Model::from_json(&value.to_string())
+}
+
+#[test]
+fn inconsistent_files_are_refused() {
+    assert!(signed(|_| {}).is_ok());
+    type Change = Box<dyn Fn(&mut Value)>;
+    let changes: Vec<(&str, Change)> = vec![
+        ("newer", Box::new(|v| v["format_version"] = json!(FORMAT_VERSION + 1))),
+        ("format_version", Box::new(|v| v["format_version"] = json!(0))),
+        ("format_version", Box::new(|v| v["format_version"] = json!("1"))),
+        ("format", Box::new(|v| v["format"] = json!("something"))),
+        ("inputs", Box::new(|v| v["inputs"]["mean"] = json!([1.0]))),
+        ("inputs", Box::new(|v| v["inputs"]["scale"] = json!([1.0, 0.0, 1.0]))),
+        ("targets", Box::new(|v| v["targets"]["names"] = json!([]))),
+        ("cosines.waves.frequencies", Box::new(|v| waves(v)["frequencies"]["rows"] = json!(4))),
+        ("cosines.waves.frequencies", Box::new(|v| waves(v)["frequencies"]["values"] = json!([1.0]))),
+        ("cosines.waves.amplitude", Box::new(|v| waves(v)["amplitude"] = json!(-1.0))),
+        ("cosines.waves.links", Box::new(|v| waves(v)["links"] = json!([2, 1, 0]))),
+        ("cosines.waves.links", Box::new(|v| waves(v)["links"] = json!([0, 1, 9]))),
+        ("cosines.scales.bandwidth", Box::new(|v| v["function"]["cosines"]["scales"]["bandwidth"] = json!(0.0))),
+        ("cosines.scales.relevance", Box::new(|v| v["function"]["cosines"]["scales"]["relevance"] = json!([1.0]))),
+        ("cosines.noise", Box::new(|v| v["function"]["cosines"]["noise"] = json!([{"shape": 1.0, "rate": 1.0}]))),
+        ("cosines.waves.precision", Box::new(|v| waves(v)["precision"][0] = json!(-1.0))),
+        ("cosines.waves.mean", Box::new(|v| waves(v)["mean"]["columns"] = json!(1))),
+        ("cosines.waves.shapes", Box::new(|v| waves(v)["shapes"][0]["tasks"] = json!([7]))),
+        (
+            "no task",
+            Box::new(|v| {
+                let mut more = waves(v)["shapes"][0].clone();
+                more["tasks"] = json!([]);
+                waves(v)["shapes"].as_array_mut().unwrap().push(more);
+            }),
+        ),
+        ("cosines.waves.shapes", Box::new(|v| waves(v)["shapes"][0]["values"][0] = json!(-1.0))),
+        ("restarts", Box::new(|v| v["settings"]["form"]["cosines"]["restarts"] = json!(0))),
+        ("different forms", Box::new(|v| v["settings"]["form"] = json!("kernel"))),
+        ("settings.form", Box::new(|v| v["settings"]["form"] = json!("waves"))),
+        ("function.cosines.waves.phases", Box::new(|v| waves(v)["phases"][1] = json!("x"))),
+        ("missing field `phases`", Box::new(|v| drop(waves(v).as_object_mut().unwrap().remove("phases")))),
+        ("probes", Box::new(|v| v["probes"] = json!(3))),
+    ];
+    for (expected, change) in changes {
+        match signed(change) {
+            Ok(_) => panic!("{expected}: accepted"),
+            Err(problem) => assert!(problem.contains(expected), "{expected}: {problem}"),
+        }
+    }
+}
+
+#[test]
+fn a_check_is_kept_and_holds_no_row() {
+    let data = with_gaps(&smooth(30, 3, 2, 77), 7);
+    let settings = Settings { max_iterations: 10, form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
+    let loo = fit(&data, &settings).unwrap().leave_one_out(&data).unwrap();
+    let held_out = HeldOut { truth: data.targets().to_owned(), mean: loo.mean, std: Some(loo.std) };
+    let scores = OutOfFold::new(&[held_out]).unwrap();
+    let split = SplitBy::Random { seed: 1 };
+    let found = Check { split, folds: 30, rows: 30, model: scores.clone(), ridge: scores.clone(), mean: scores };
+    let text = fit(&data, &settings).unwrap().with_check(found.clone()).unwrap().to_json().unwrap();
+    let loaded = Model::from_json(&text).unwrap();
+    assert_eq!((loaded.check(), loaded.to_json().unwrap()), (Some(&found), text.clone()));
+    for n in 0..30 {
+        assert!(!text.contains(&data.targets()[(n, 0)].to_string()), "row {n}");
+    }
+    // Files of before have none; scores of other targets are refused, from a file and from a caller.
+    assert!(resigned(&text, |v| v["check"] = Value::Null).unwrap().check().is_none());
+    for change in ["r2_se", "scores"] {
+        let cut = |v: &mut Value| match change {
+            "r2_se" => v["check"]["ridge"]["r2_se"] = json!([0.1]),
+            _ => v["check"]["model"]["scores"]["per_task"]["coverage"] = json!([0.9]),
+        };
+        let problem = resigned(&text, cut).unwrap_err();
+        assert!(problem.contains("`check` does not have scores of 2 targets"), "{problem}");
+    }
+    let other = fit(&smooth(30, 3, 1, 78), &settings).unwrap();
+    assert!(other.with_check(found).is_err());
+}
+
+#[test]
+fn inconsistent_kernel_machines_are_refused() {
+    let data = smooth(12, 3, 2, 76);
+    let text = fit(&data, &Settings { max_iterations: 3, ..Settings::DEFAULT }).unwrap().to_json().unwrap();
+    type Change = Box<dyn Fn(&mut Value)>;
+    let changes: Vec<(&str, Change)> = vec![
+        ("function.kernel.rows", Box::new(|v| v["function"]["kernel"]["rows"]["rows"] = json!(11))),
+        ("13", Box::new(|v| v["training"]["rows"] = json!(13))),
+        (
+            "function.kernel.groups.kernel",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["linear"] = json!(-1.0)),
+        ),
+        (
+            "function.kernel.groups.kernel",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["rbf"]["scale"] = json!(0.0)),
+        ),
+        (
+            "function.kernel.groups.kernel.relevance",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["relevance"] = json!([1.0])),
+        ),
+        ("function.kernel.groups.noise", Box::new(|v| v["function"]["kernel"]["groups"][0]["noise"][0] = json!(0.0))),
+        (
+            "function.kernel.groups.amplitude",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["amplitude"] = json!([1.0])),
+        ),
+        (
+            "function.kernel.groups.observed",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["observed"][0] = json!([0, 99])),
+        ),
+        (
+            "function.kernel.groups.observed",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["observed"] = json!([null])),
+        ),
+        (
+            "function.kernel.groups.coefficients",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["coefficients"]["columns"] = json!(3)),
+        ),
+        ("function.kernel.root_weights", Box::new(|v| v["function"]["kernel"]["root_weights"][2] = json!(-1.0))),
+        ("function.kernel.groups", Box::new(|v| v["function"]["kernel"]["groups"] = json!([]))),
+        ("function.kernel.groups", Box::new(|v| v["function"]["kernel"]["groups"][0]["tasks"] = json!([0, 2]))),
+        ("function.kernel.groups", Box::new(|v| v["function"]["kernel"]["groups"][0]["tasks"] = json!([0]))),
+        ("rising", Box::new(|v| v["function"]["kernel"]["groups"][0]["tasks"] = json!([1, 0]))),
+        (
+            "exactly once",
+            Box::new(|v| {
+                let twice = v["function"]["kernel"]["groups"][0].clone();
+                v["function"]["kernel"]["groups"].as_array_mut().unwrap().push(twice);
+            }),
+        ),
+        ("function", Box::new(|v| v["function"]["kernel"] = Value::Null)),
+    ];
+    assert!(resigned(&text, |_| {}).is_ok());
+    for (expected, change) in changes {
+        match resigned(&text, change) {
+            Ok(_) => panic!("{expected}: accepted"),
+            Err(problem) => assert!(problem.contains(expected), "{expected}: {problem}"),
+        }
+    }
+}
+
+#[test]
+fn verify_notices_a_different_function() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    let changed = signed(|v| waves(v)["mean"]["values"][0] = json!(1.5)).unwrap();
+    // Stored probes of the old function beside the weights of the new one.
+    let mut value: Value = serde_json::from_str(&changed.to_json().unwrap()).unwrap();
+    let old: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    value["probes"] = old["probes"].clone();
+    value.as_object_mut().unwrap().remove("sha256");
+    value["sha256"] = Value::String(crate::checksum::checksum(&value));
+    std::fs::write(&path, value.to_string()).unwrap();
+    assert!(!Model::verify(&path).unwrap().holds());
+}
+
+#[test]
+fn files_that_are_no_models_give_clear_errors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("thing.json");
+    assert!(Model::load(&path).unwrap_err().to_string().contains("thing.json"));
+    for text in [
+        "",
+        "{}",
+        "[]",
+        "null",
+        "not json",
+        "{\"format\":\"rffblr-model\"}",
+        "{\"format\":\"rffblr-model\",\"format_version\":1}",
+    ] {
+        std::fs::write(&path, text).unwrap();
+        assert!(Model::load(&path).is_err() && Model::verify(&path).is_err(), "{text}");
+    }
+    std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
+    assert!(Model::load(&path).is_err());
+    assert!(model().save(&folder.path().join("no/such/folder.json")).is_err());
+}

@@ -1,0 +1,14 @@
+//! The library as its users call it.
+
+mod checksum;
+mod common;
+mod determinism;
+mod edge_cases;
+mod encode;
+mod file;
+mod fit;
+mod prediction;
+mod suspicions;
+mod weights;
+
+use common::{assert_close, assert_tables, normal, smooth, with_gaps};

@@ -1,0 +1,48 @@
+//! Peak memory of a fit, counted by the allocator: under three feature matrices and the smaller Gram matrix. Where that
+//! is little, the eigendecomposition shows, with five Gram matrices of its own: at the end of every fit, and with noise
+//! per task in every sweep beside two feature matrices. See equation 23 in `docs/derivation.md`.
+
+use rffblr::data::Dataset;
+use rffblr::linalg::Mat;
+use rffblr::{CosineSettings, FeatureCount, Noise, Settings, fit};
+
+#[path = "../../rffblr-cli/src/memory.rs"]
+mod memory;
+
+#[test]
+fn a_fit_stays_within_its_memory() {
+    let tasks = 16;
+    for (rows, features, noise) in [
+        (1000, 8000, Noise::Shared),
+        (1000, 8000, Noise::PerTask),
+        (1000, 900, Noise::Shared),
+        (1000, 900, Noise::PerTask),
+        (1000, 500, Noise::Shared),
+    ] {
+        let x = Mat::from_fn(rows, 10, |n, d| ((n * (d + 3)) as f64 * 0.37).sin());
+        let y = Mat::from_fn(rows, tasks, |n, c| (x[(n, c % 10)] * 2.0).sin() + ((n * 7 + c) as f64 * 1.7).sin());
+        let data = Dataset::new(x, y).unwrap();
+        let settings = Settings {
+            form: CosineSettings {
+                features: FeatureCount::Exactly(features),
+                noise,
+                links: false,
+                ..CosineSettings::DEFAULT
+            }
+            .into(),
+            max_iterations: 2,
+            ..Settings::COSINES
+        };
+        // The first products of a thread reserve its packing buffers (64 MiB each, whatever the problem): not counted.
+        fit(&data, &settings).unwrap();
+        let (model, peak) = memory::peak_of(|| fit(&data, &settings).unwrap());
+        let peak = peak as f64;
+        drop(model);
+        let feature_matrix = 8.0 * (rows * features) as f64;
+        let gram = 8.0 * (rows.min(features) as f64).powi(2);
+        let eigen = if noise == Noise::Shared { 0.0 } else { 2.0 * feature_matrix } + 5.5 * gram;
+        let limit = (3.0 * feature_matrix + gram).max(eigen);
+        println!("N={rows} M={features} {noise:?}: peak {:.1} MB, limit {:.1} MB", peak / 1e6, limit / 1e6);
+        assert!(peak < limit, "N={rows} M={features} {noise:?}: {:.1} MB over {:.1} MB", peak / 1e6, limit / 1e6);
+    }
+}
