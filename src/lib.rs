@@ -50,6 +50,7 @@ pub mod data;
 mod error;
 pub mod evaluate;
 pub mod explain;
+pub mod files;
 pub mod fourier;
 #[cfg(test)]
 mod golden;
