@@ -13,6 +13,7 @@ mod training;
 
 use pyo3::prelude::*;
 use rffblr::{PRESETS, Settings};
+use std::path::PathBuf;
 
 /// Name, explanation and value in each preset of every setting: where the Python signature and its docs come from.
 #[pyfunction]
@@ -22,6 +23,13 @@ fn settings() -> Vec<(String, &'static str, [String; 3])> {
         (name.replace('-', "_"), explanation, PRESETS.map(value))
     };
     Settings::NAMES.into_iter().map(one).collect()
+}
+
+/// Writes a text file whole or not at all; an existing one is replaced.
+#[pyfunction]
+fn write_whole(path: PathBuf, text: &str) -> PyResult<()> {
+    let written = rffblr::files::write_whole(&path, true, |file| file.write_all(text.as_bytes()));
+    Ok(written.map_err(|source| errors::Failure::from(rffblr::Error::Io { path, source }))?)
 }
 
 /// Compiled part of the package rffblr.
@@ -34,6 +42,7 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Fit>()?;
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
+    module.add_function(wrap_pyfunction!(write_whole, module)?)?;
     module.add_function(wrap_pyfunction!(model::fit, module)?)?;
     module.add_function(wrap_pyfunction!(check::check, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
