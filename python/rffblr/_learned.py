@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
 from ._base import Estimator, Floats, _warn
-from ._files import write_whole
 from ._frames import frame
 from ._settings import whole
 
@@ -273,6 +272,6 @@ class Learned(Estimator):
         """
         check_is_fitted(self)
         page, text = _rffblr.report(self.model_, title or "Model report", row_data, self._threads())
-        write_whole(path, page)
+        _rffblr.write_whole(path, page)
         if card is not None:
-            write_whole(card, text)
+            _rffblr.write_whole(card, text)

@@ -1,5 +1,6 @@
 """Compiled part of the package rffblr; everything a user calls is in the Python modules around it."""
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -85,6 +86,7 @@ class Baseline:
     def notes(self) -> list[str]: ...
 
 def settings() -> list[tuple[str, str, list[str], bool, str]]: ...
+def write_whole(path: str | os.PathLike[str], text: str) -> None: ...
 def fit(
     given: Given,
     preset: str | None,

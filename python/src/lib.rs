@@ -13,6 +13,7 @@ mod training;
 
 use pyo3::prelude::*;
 use rffblr::{PRESETS, SETTINGS, Setting};
+use std::path::PathBuf;
 
 /// Name, meaning, values (words, or one placeholder), whether of drawn cosines alone, and defaults in words.
 type Row = (String, &'static str, &'static [&'static str], bool, String);
@@ -27,6 +28,13 @@ fn settings() -> Vec<Row> {
     SETTINGS.iter().map(row).collect()
 }
 
+/// Writes a text file whole or not at all; an existing one is replaced.
+#[pyfunction]
+fn write_whole(path: PathBuf, text: &str) -> PyResult<()> {
+    let written = rffblr::internals::write_whole(&path, true, |file| file.write_all(text.as_bytes()));
+    Ok(written.map_err(|source| errors::Failure::from(rffblr::Error::Io { path, source }))?)
+}
+
 /// Compiled part of the package rffblr.
 #[pymodule]
 fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -37,6 +45,7 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Fit>()?;
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
+    module.add_function(wrap_pyfunction!(write_whole, module)?)?;
     module.add_function(wrap_pyfunction!(model::fit, module)?)?;
     module.add_function(wrap_pyfunction!(check::check, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explain, module)?)?;

@@ -16,7 +16,7 @@ const REFERENCE: [(&str, f64, f64); 4] =
 
 fn load(name: &str) -> Result<Dataset, Box<dyn std::error::Error>> {
     let known = catalogue::find(name)?;
-    let table = read(&catalogue::locate(name, None)?, &ReadOptions::default())?;
+    let table = read(&catalogue::locate(known, None)?, &ReadOptions::default())?;
     let numbers = |column: usize| match &table.columns()[column].values {
         Values::Numeric(numbers) => numbers,
         Values::Text { .. } => panic!("{name} has numbers alone"),

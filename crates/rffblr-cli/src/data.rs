@@ -1,12 +1,10 @@
 //! `rffblr data`: the data sets known by name.
 
 use crate::output;
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use comfy_table::{CellAlignment, ContentArrangement};
-use indicatif::HumanBytes;
-use rffblr_cli::catalogue::{self, DATASETS, Dataset, FetchOptions, Origin};
+use rffblr_cli::catalogue::{self, CatalogueError, DATASETS, Dataset, FetchOptions};
 use serde_json::json;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -46,7 +44,7 @@ Examples:
         #[command(flatten)]
         place: Place,
     },
-    /// Download a data set and check it; a download that broke off is continued
+    /// Download a data set and check it
     #[command(before_long_help = "\
 Examples:
   rffblr data fetch jura
@@ -80,29 +78,58 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.command {
         Command::List { place, json } => list(place.data_dir.as_deref(), *json),
         Command::Path { name, place } => {
-            output::print(&format!("{}\n", catalogue::locate(name, place.data_dir.as_deref())?.display()))
+            output::print(&format!("{}\n", locate(find(name)?, place.data_dir.as_deref())?.display()))
         }
         Command::Fetch { name, place, force, url, allow_unverified } => {
             let options = FetchOptions {
                 url: url.clone(),
                 force: *force,
                 allow_unverified: *allow_unverified,
-                ..FetchOptions::DEFAULT
+                ..FetchOptions::default()
             };
-            fetch(catalogue::find(name)?, place.data_dir.as_deref(), &options)
+            fetch(find(name)?, place.data_dir.as_deref(), &options)
         }
     }
 }
 
+/// The data set of this name.
+pub fn find(name: &str) -> Result<&'static Dataset> {
+    catalogue::find(name).map_err(advised)
+}
+
+/// The file of a data set, with a note if it is not the one that the catalogue knows.
+pub fn locate(set: &Dataset, data_dir: Option<&Path>) -> Result<PathBuf> {
+    let path = catalogue::locate(set, data_dir).map_err(advised)?;
+    if set.sha256.is_some()
+        && let Err(problem) = set.check(&path)
+    {
+        output::note(&problem.to_string());
+    }
+    Ok(path)
+}
+
+/// A problem with the command or the option that follows its advice.
+fn advised(problem: CatalogueError) -> anyhow::Error {
+    let advice = match &problem {
+        CatalogueError::UnknownName(_) => "`rffblr data list` shows all names".to_owned(),
+        CatalogueError::NotFound(name, _) => format!("`rffblr data fetch {name}` downloads it"),
+        CatalogueError::NoFolder => "--data-dir FOLDER".to_owned(),
+        CatalogueError::ChecksumUnknown(_) => "--allow-unverified downloads it and shows its SHA-256".to_owned(),
+        CatalogueError::OtherFile { .. } => "--force replaces it".to_owned(),
+        _ => return problem.into(),
+    };
+    anyhow!("{problem}; {advice}")
+}
+
 fn list(data_dir: Option<&Path>, json: bool) -> Result<()> {
-    let found = |set: &Dataset| catalogue::locate(set.name, data_dir).ok().map(|path| path.display().to_string());
+    let found = |set: &Dataset| catalogue::locate(set, data_dir).ok().map(|path| path.display().to_string());
     if json {
         let sets: Vec<_> = DATASETS
             .iter()
             .map(|set| {
                 json!({
                     "name": set.name, "rows": set.rows, "inputs": set.inputs, "tasks": set.tasks,
-                    "description": set.description, "source": set.source, "url": set.url, "sha256": set.sha256,
+                    "description": set.description, "source": set.source, "url": set.url(), "sha256": set.sha256,
                     "in_paper": set.in_paper, "path": found(set),
                 })
             })
@@ -124,29 +151,17 @@ fn list(data_dir: Option<&Path>, json: bool) -> Result<()> {
 }
 
 fn fetch(set: &Dataset, data_dir: Option<&Path>, options: &FetchOptions) -> Result<()> {
+    let folder = catalogue::destination(data_dir).map_err(advised)?;
     let bar = output::progress(0, "{msg} {bar:30} {bytes}/{total_bytes} {eta}").with_message(set.file_name());
-    let fetched = catalogue::fetch(set, &destination(data_dir)?, options, &mut |progress| {
-        bar.set_length(progress.total.unwrap_or(0));
-        bar.set_position(progress.received);
-        ControlFlow::Continue(())
+    let fetched = catalogue::fetch(set, &folder, options, &mut |received, total| {
+        bar.set_length(total.unwrap_or(0));
+        bar.set_position(received);
     });
     bar.finish_and_clear();
-    let fetched = fetched?;
-    let how = match fetched.origin {
-        Origin::AlreadyThere => "was there already",
-        Origin::Downloaded => "downloaded",
-        Origin::Resumed => "download completed",
-    };
-    let checked = if fetched.verified { "SHA-256 as expected" } else { "NOT verified, no checksum is known; SHA-256" };
-    output::note(&format!("{} {how}, {}, {checked}: {}", set.name, HumanBytes(fetched.bytes), fetched.sha256));
+    let fetched = fetched.map_err(advised)?;
+    let how = if fetched.is_new { "downloaded" } else { "was there already" };
+    let is_known = set.sha256.is_some();
+    let checked = if is_known { "SHA-256 as expected" } else { "NOT verified, no checksum is known; SHA-256" };
+    output::note(&format!("{} {how}, {checked}: {}", set.name, fetched.sha256));
     output::print(&format!("{}\n", fetched.path.display()))
-}
-
-/// Where a download goes: the folder named on the command line or in the environment, or else the cache.
-fn destination(data_dir: Option<&Path>) -> Result<PathBuf> {
-    let variable = std::env::var_os("RFFBLR_DATA").filter(|value| !value.is_empty());
-    match data_dir.map(Path::to_path_buf).or(variable.map(PathBuf::from)) {
-        Some(folder) => Ok(folder),
-        None => Ok(catalogue::cache_folder()?),
-    }
 }

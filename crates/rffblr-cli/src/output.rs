@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressStyle};
+use rffblr::internals::{folder_of, is_device, write_whole};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
@@ -107,45 +108,12 @@ pub fn expect_apart<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>)
     Ok(())
 }
 
-/// Whether this is a terminal, a pipe or the like: something that is written to, not replaced.
-fn is_device(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// A new file with the permissions of any other, not those of a secret.
-fn temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
-}
-
 /// Writes a file, whole or not at all; an existing one is replaced only by force.
 pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let cannot = || format!("cannot write {}", path.display());
-    if is_device(path) {
-        let mut device = std::fs::OpenOptions::new().write(true).open(path).with_context(cannot)?;
-        return write(&mut device).and_then(|()| Ok(device.flush()?)).with_context(cannot);
+    if !is_device(path) {
+        expect_free(path, force)?;
     }
-    expect_free(path, force)?;
-    let folder = folder_of(path);
-    let mut file = temporary(folder).with_context(cannot)?;
-    #[cfg(unix)]
-    if let Ok(replaced) = path.metadata() {
-        // Before anything is written: what was a secret stays one.
-        file.as_file().set_permissions(replaced.permissions()).with_context(cannot)?;
-    }
-    write(&mut file).with_context(cannot)?;
-    file.as_file().sync_all().with_context(cannot)?;
-    match if force { file.persist(path) } else { file.persist_noclobber(path) } {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => expect_free(path, force),
-        Err(error) => Err(error.error).with_context(cannot),
-    }
+    write_whole(path, force, write).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes files into a folder, each whole, in place of those that are there.

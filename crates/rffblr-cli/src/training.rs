@@ -1,6 +1,6 @@
 //! The flags that say what to learn from, shared by every command that learns.
 
-use crate::{Cli, output};
+use crate::{Cli, data, output};
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -113,24 +113,24 @@ impl TableArguments {
 }
 
 /// The file that holds a table, also one that is named as in the catalogue.
-pub fn file_of(data: &Path) -> Result<PathBuf> {
-    if data.is_dir() {
-        return Err(TableError::Folder { file: data.display().to_string() }.into());
+pub fn file_of(path: &Path) -> Result<PathBuf> {
+    if path.is_dir() {
+        return Err(TableError::Folder { file: path.display().to_string() }.into());
     }
-    Ok(match catalogued(data)? {
-        Some(set) => catalogue::locate(set.name, None)?,
-        None => data.to_owned(),
+    Ok(match catalogued(path)? {
+        Some(set) => data::locate(set, None)?,
+        None => path.to_owned(),
     })
 }
 
 /// The data set of the catalogue that a name means, unless a file has it.
-pub fn catalogued(data: &Path) -> Result<Option<&'static catalogue::Dataset>> {
-    let name = data.to_string_lossy();
+pub fn catalogued(path: &Path) -> Result<Option<&'static catalogue::Dataset>> {
+    let name = path.to_string_lossy();
     let is_name = !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric());
-    if !is_name || data.exists() {
+    if !is_name || path.exists() {
         return Ok(None);
     }
-    Ok(Some(catalogue::find(&name).with_context(|| format!("there is no file {name}"))?))
+    Ok(Some(data::find(&name).with_context(|| format!("there is no file {name}"))?))
 }
 
 /// What was said on the command line, or the end of the program with the exit code of a wrong command line.

@@ -114,13 +114,13 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// A journal of selections is not what it should be.
+    /// A journal of selections, or another file of records, is not what it should be.
     #[error("{path}: {problem}", path = path.display())]
     Journal {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        problem: &'static str,
+        problem: String,
     },
     /// A model file is not what it should be.
     #[error("{path}: {problem}", path = path.display())]

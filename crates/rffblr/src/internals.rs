@@ -4,6 +4,7 @@
 pub use crate::adam::Adam;
 pub use crate::data::dataset::{check_inputs, expect_count};
 pub use crate::data::roles::numbers;
+pub use crate::files::{folder_of, hex, is_device, write_whole};
 pub use crate::linalg::dense::{
     Cholesky, Into, Spectral, dot, map_columns, multiply, outer, product, scale_columns, scale_rows, select_columns,
     select_rows,

@@ -47,6 +47,7 @@ mod adam;
 pub mod data;
 mod error;
 pub mod explain;
+mod files;
 pub mod fourier;
 #[cfg(test)]
 mod golden;

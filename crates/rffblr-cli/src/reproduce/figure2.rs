@@ -4,7 +4,7 @@ use super::document::{Block, Document, Entry, Table};
 use super::plot::{self, Curve, Look, Panel, Picture};
 use super::record::{Key, Record, evaluate_timed};
 use super::source::Source;
-use super::store::Store;
+use super::store::{self, Store};
 use super::{RunArguments, report_failures, summary, table2};
 use crate::output;
 use crate::watch::Watch;
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         source.setting(run.grid).refuse_others(&known, machine.name(), source.name)?;
     }
     let chosen = match &arguments.table2 {
-        Some(folder) => Store::<Record>::open(folder, table2::EXPERIMENT)?.records(),
+        Some(folder) => store::read(folder, table2::EXPERIMENT)?,
         None => Vec::new(),
     };
     let failures = run_all(run, &series, &known, &store, &Bandwidths { chosen, journal })?;

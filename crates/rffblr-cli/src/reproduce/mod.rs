@@ -16,7 +16,6 @@ use crate::evaluate::selection::grids;
 use anyhow::{Result, bail};
 use rffblr_methods::select::{Grid, Journal};
 use std::path::{Path, PathBuf};
-use store::Store;
 
 #[derive(clap::Args)]
 #[command(before_long_help = "\
@@ -99,9 +98,9 @@ fn report_failures(failures: &[String], jobs: usize) -> Result<()> {
 /// Makes the files of whatever experiment lies in a folder.
 fn summarise(folder: &Path) -> Result<()> {
     match store::experiment(folder)?.as_str() {
-        table2::EXPERIMENT => summary::write(&Store::open(folder, table2::EXPERIMENT)?.records(), folder),
-        figure2::EXPERIMENT => figure2::write(&Store::open(folder, figure2::EXPERIMENT)?.records(), folder),
-        figure3::EXPERIMENT => figure3::write(&Store::open(folder, figure3::EXPERIMENT)?.records(), folder),
+        table2::EXPERIMENT => summary::write(&store::read(folder, table2::EXPERIMENT)?, folder),
+        figure2::EXPERIMENT => figure2::write(&store::read(folder, figure2::EXPERIMENT)?, folder),
+        figure3::EXPERIMENT => figure3::write(&store::read(folder, figure3::EXPERIMENT)?, folder),
         other => bail!("{} holds results of {other}, which this version does not know", folder.display()),
     }
 }

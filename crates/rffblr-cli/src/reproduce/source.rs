@@ -1,8 +1,8 @@
 //! The data sets of a run with their folds, from files or dealt out.
 
 use super::record::Setting;
-use crate::output;
 use crate::training::Training;
+use crate::{data, output};
 use anyhow::{Context, Result, bail};
 use rffblr_cli::catalogue;
 use rffblr_methods::folds::{Folds, NestedFolds};
@@ -19,7 +19,7 @@ pub struct SourceArguments {
     /// Data sets of `rffblr data list`, or "paper" for the eight of the paper
     #[arg(long, value_name = "NAMES", default_value = "paper", value_delimiter = ',')]
     datasets: Vec<String>,
-    /// Folder with their files NAME.arff [default: $RFFBLR_DATA, ../shared/datasets, the cache of `rffblr data fetch`]
+    /// Folder with their files NAME.arff [default: $RFFBLR_DATA, or else the cache of `rffblr data fetch`]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Folder with fold files NAME.json and, for inner folds, NAME.nested.json [default: folds beside the folder of the
@@ -47,7 +47,7 @@ impl SourceArguments {
             if asked == "paper" {
                 names.extend(catalogue::DATASETS.iter().filter(|set| set.in_paper).map(|set| set.name));
             } else {
-                names.push(catalogue::find(asked.trim())?.name);
+                names.push(data::find(asked.trim())?.name);
             }
         }
         if let Some(twice) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
@@ -62,8 +62,8 @@ impl SourceArguments {
     }
 
     fn read_one(&self, name: &'static str) -> Result<Source> {
-        let set = catalogue::find(name)?;
-        let path = catalogue::locate(name, self.data.as_deref())?;
+        let set = data::find(name)?;
+        let path = data::locate(set, self.data.as_deref())?;
         let training = Training::of_catalogue(&path, set.tasks)?;
         let rows = training.table.rows();
         let (folds, nested) = match self.fold_file(name, &path)? {

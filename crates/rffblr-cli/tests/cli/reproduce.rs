@@ -49,20 +49,20 @@ fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&TINY, more].concat()
 }
 
-/// The records without what differs from run to run.
+/// The records without what differs from run to run; a line that was cut off is none.
 fn records(folder: &Folder, out: &str) -> Vec<Value> {
     let text = folder.text(&format!("{out}/raw.jsonl"));
     let mut lines = text.lines();
     assert!(lines.next().unwrap().contains("\"results\""));
     let timeless = |line: &str| {
-        let mut record: Value = serde_json::from_str(line).unwrap();
+        let mut record: Value = serde_json::from_str(line).ok()?;
         let fields = record.as_object_mut().unwrap();
         for time in ["fit_seconds", "predict_seconds", "cpu_seconds", "wall_seconds", "inner_folds_remembered"] {
             fields.remove(time);
         }
-        record
+        Some(record)
     };
-    lines.map(timeless).collect()
+    lines.filter_map(timeless).collect()
 }
 
 /// Mean and population standard deviation, in one pass each.
@@ -138,7 +138,7 @@ fn the_summary_is_what_the_raw_results_give() {
 }
 
 #[test]
-fn what_is_recorded_is_not_run_again_and_a_damaged_end_is_mended() {
+fn what_is_recorded_is_not_run_again_and_a_damaged_end_is_run_again() {
     let folder = folder();
     folder.done(&tiny(&["--out=run"]));
     let whole = fs::read(folder.path("run/raw.jsonl")).unwrap();
@@ -152,7 +152,7 @@ fn what_is_recorded_is_not_run_again_and_a_damaged_end_is_mended() {
             fs::remove_file(folder.path("run/selection.journal")).unwrap();
         }
         let ran = folder.done(&tiny(&["--out=run"]));
-        assert!(ran.err.contains("was cut off; it is run again"), "{}", ran.err);
+        assert!(ran.err.contains("cannot be read") && ran.err.contains("run again"), "{}", ran.err);
         assert_eq!(records(&folder, "run"), expected);
     }
     // More than one worker: the same records in some order.

@@ -6,13 +6,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Writes one answer; the request (head only) is given.
-pub type Reply = Box<dyn FnOnce(&str, &mut TcpStream) + Send>;
+/// Writes one answer.
+pub type Reply = Box<dyn FnOnce(&mut TcpStream) + Send>;
 
 /// A running server. It ends after its last reply, or after ten seconds without a connection.
 pub struct Server {
     port: u16,
-    requests: Receiver<String>,
+    requests: Receiver<()>,
 }
 
 impl Server {
@@ -27,10 +27,10 @@ impl Server {
                 let Some(mut stream) = accept(&listener) else {
                     return;
                 };
-                let request = read_head(&mut stream);
+                read_head(&mut stream);
                 // The test may be over already; then nobody asks for the request.
-                let _ = sender.send(request.clone());
-                reply(&request, &mut stream);
+                let _ = sender.send(());
+                reply(&mut stream);
             }
         });
         Server { port, requests }
@@ -39,17 +39,6 @@ impl Server {
     /// Address of a file on this server.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/edm.arff", self.port)
-    }
-
-    /// Port of this server.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// The next request that has arrived, in lower case.
-    pub fn request(&self) -> String {
-        let request = self.requests.recv_timeout(Duration::from_secs(10)).unwrap();
-        request.to_ascii_lowercase()
     }
 
     /// Whether no further request has arrived.
@@ -78,7 +67,7 @@ fn accept(listener: &TcpListener) -> Option<TcpStream> {
     None
 }
 
-fn read_head(stream: &mut TcpStream) -> String {
+fn read_head(stream: &mut TcpStream) {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") && head.len() < 10_000 {
@@ -87,7 +76,6 @@ fn read_head(stream: &mut TcpStream) -> String {
         }
         head.extend(byte);
     }
-    String::from_utf8(head).unwrap()
 }
 
 fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
@@ -96,7 +84,7 @@ fn send(stream: &mut TcpStream, head: &str, body: &[u8]) {
     let _ = stream.write_all(body);
 }
 
-/// The whole file, whatever range was asked for.
+/// The whole file.
 pub fn whole(body: Vec<u8>) -> Reply {
     let length = body.len();
     short(body, length)
@@ -104,37 +92,20 @@ pub fn whole(body: Vec<u8>) -> Reply {
 
 /// Promises the whole file but closes the connection after `sent` bytes.
 pub fn short(body: Vec<u8>, sent: usize) -> Reply {
-    Box::new(move |_, stream| {
+    Box::new(move |stream| {
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}", body.len());
         send(stream, &head, &body[..sent]);
     })
 }
 
-/// The part of the file that was asked for with `Range`.
-pub fn ranged(body: Vec<u8>) -> Reply {
-    Box::new(move |request, stream| {
-        let request = request.to_ascii_lowercase();
-        let (_, range) = request.split_once("range: bytes=").expect("a range was asked for");
-        let start: usize = range.split_once('-').unwrap().0.parse().unwrap();
-        let rest = &body[start..];
-        let head = format!(
-            "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes {start}-{}/{}",
-            rest.len(),
-            body.len() - 1,
-            body.len()
-        );
-        send(stream, &head, rest);
-    })
-}
-
 /// A fixed head (status line and headers) and body.
 pub fn fixed(head: &'static str, body: &'static str) -> Reply {
-    Box::new(move |_, stream| send(stream, head, body.as_bytes()))
+    Box::new(move |stream| send(stream, head, body.as_bytes()))
 }
 
 /// A redirect.
 pub fn redirect(location: String) -> Reply {
-    Box::new(move |_, stream| {
+    Box::new(move |stream| {
         let head = format!("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: {location}");
         send(stream, &head, b"");
     })

@@ -1,17 +1,17 @@
-//! A file that remembers finished inner folds: JSON lines, only ever appended to.
+//! A file that remembers finished inner folds.
 
 use super::Plan;
-use rffblr::{Error, Result};
+use super::lines::{JsonLines, Writers};
+use rffblr::Result;
+use rffblr::internals::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// First line of the file: nothing else is ever appended to.
-const HEADER: &str = "{\"journal\":\"rffblr selection\",\"format\":1}\n";
+const HEADER: &str = "{\"journal\":\"rffblr selection\",\"format\":1}";
 
 /// Everything the scores of an inner fold depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ impl Identity {
             points,
             seed: plan.seed,
             fold,
-            held_out: hash.finalize().iter().map(|b| format!("{b:02x}")).collect(),
+            held_out: hex(hash.finalize()),
             data: data.to_owned(),
         }
     }
@@ -68,46 +68,21 @@ struct Line {
 /// and rows held out. Lines that cannot be read, such as one cut off by an interruption, are ignored.
 #[derive(Debug)]
 pub struct Journal {
-    path: PathBuf,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    file: File,
-    known: HashMap<Identity, Vec<f64>>,
+    lines: JsonLines,
+    known: Mutex<HashMap<Identity, Vec<f64>>>,
 }
 
 impl Journal {
     /// Opens a journal, or begins one where there is no file. A file that is something else is refused.
     pub fn open(path: &Path) -> Result<Journal> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
-        // Reading a terminal or a pipe would wait for ever.
-        if path.metadata().is_ok_and(|found| !found.is_file()) {
-            let problem = "it is not a plain file; name one for the journal";
-            return Err(Error::Journal { path: path.to_owned(), problem });
-        }
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io)?;
-        if !bytes.starts_with(HEADER.as_bytes()) {
-            if !HEADER.as_bytes().starts_with(&bytes) {
-                let problem = "it is not a journal of selections; name another file, or one that does not exist yet";
-                return Err(Error::Journal { path: path.to_owned(), problem });
-            }
-            // Empty, or interrupted in its first line.
-            file.write_all(&HEADER.as_bytes()[bytes.len()..]).map_err(io)?;
-        } else if !bytes.ends_with(b"\n") {
-            file.write_all(b"\n").map_err(io)?;
-        }
-        let lines = bytes.split(|&byte| byte == b'\n').skip(1);
-        let known = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok()).filter_map(Line::read).collect();
-        Ok(Journal { path: path.to_owned(), state: Mutex::new(State { file, known }) })
+        let (lines, contents) = JsonLines::open(path, HEADER, Writers::Many)?;
+        let known = contents.records.into_iter().filter_map(Line::read).collect();
+        Ok(Journal { lines, known: Mutex::new(known) })
     }
 
     /// Number of inner folds it knows.
     pub fn len(&self) -> usize {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).known.len()
+        self.known().len()
     }
 
     /// Whether it knows none.
@@ -117,20 +92,20 @@ impl Journal {
 
     /// The scores of an inner fold, if it is known.
     pub(super) fn find(&self, identity: &Identity) -> Option<Vec<f64>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).known.get(identity).cloned()
+        self.known().get(identity).cloned()
     }
 
-    /// Adds an inner fold, in one write of one whole line.
+    /// Adds an inner fold.
     pub(super) fn add(&self, identity: Identity, scores: &[f64]) -> Result<()> {
-        let io = |source| Error::Io { path: self.path.clone(), source };
         let finite = scores.iter().map(|score| score.is_finite().then_some(*score)).collect();
         let line = Line { identity, scores: finite };
-        let mut text = serde_json::to_string(&line).map_err(|error| io(error.into()))?;
-        text.push('\n');
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.file.write_all(text.as_bytes()).map_err(io)?;
-        state.known.insert(line.identity, scores.to_vec());
+        self.lines.add(&line)?;
+        self.known().insert(line.identity, scores.to_vec());
         Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<Identity, Vec<f64>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,6 +7,7 @@
 //! [`Journal`] that lets an interrupted selection go on where it stopped.
 
 mod journal;
+pub mod lines;
 #[cfg(test)]
 mod tests;
 

@@ -24,7 +24,6 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::io::Write;
 use std::path::Path;
 
 /// What the `format` field says.
@@ -203,18 +202,9 @@ struct Stored {
 impl Model {
     /// Writes the model, whole or not at all; an existing file is replaced.
     pub fn save(&self, path: &Path) -> Result<()> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
         let text = self.to_json()?;
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let mut new = tempfile::Builder::new();
-        // The permissions of any other file, not those of a secret.
-        #[cfg(unix)]
-        new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = new.tempfile_in(folder).map_err(io)?;
-        file.write_all(text.as_bytes()).map_err(io)?;
-        file.as_file().sync_all().map_err(io)?;
-        file.persist(path).map_err(|e| io(e.error))?;
-        Ok(())
+        crate::files::write_whole(path, true, |file| file.write_all(text.as_bytes()))
+            .map_err(|source| Error::Io { path: path.to_owned(), source })
     }
 
     /// Reads a model file.
