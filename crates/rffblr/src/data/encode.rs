@@ -104,10 +104,8 @@ pub struct Encoder {
     missing: MissingInputs,
     inputs: Vec<RawInput>,
     /// Inputs that were the same in all training rows, and texts that were different in every one.
-    #[serde(rename = "constant")]
     left_out: Vec<String>,
-    /// All input columns in the order of the training table; empty in files that do not know it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// All input columns in the order of the training table.
     order: Vec<String>,
 }
 
@@ -350,13 +348,9 @@ impl Encoder {
         &self.inputs
     }
 
-    /// Every input column of the training table in its order, also those left out. Files
-    /// written before this was kept have the latter at the end.
+    /// Every input column of the training table in its order, also those left out.
     pub fn input_columns(&self) -> Vec<&str> {
-        match self.order.is_empty() {
-            false => self.order.iter().map(String::as_str).collect(),
-            true => self.inputs.iter().map(|input| &input.name).chain(&self.left_out).map(String::as_str).collect(),
-        }
+        self.order.iter().map(String::as_str).collect()
     }
 
     /// The roles of the training table.

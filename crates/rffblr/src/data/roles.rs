@@ -3,7 +3,7 @@
 use super::encode_error::{EncodeError, plural};
 use super::{Note, NoteKind, Weights};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// What each column of a table is for; every column not named here is an input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,7 @@ pub struct Roles {
     /// Columns that are left out.
     pub ignore: Vec<String>,
     /// Column with the row weights, and what they mean.
-    #[serde(deserialize_with = "weight_column")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<Weights<String>>,
     /// Column whose equal values mark rows that belong together, such as visits of one patient. It is no input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -21,20 +21,6 @@ pub struct Roles {
     /// Column that orders the rows in time. It is an input only if it holds numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-}
-
-/// In model files that give the name alone, weights are repeats.
-fn weight_column<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Weights<String>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Stored {
-        Name(String),
-        Weights(Weights<String>),
-    }
-    Ok(Option::deserialize(from)?.map(|stored| match stored {
-        Stored::Name(name) => Weights::Repeats(name),
-        Stored::Weights(weights) => weights,
-    }))
 }
 
 /// Roles as a user writes them, before a table is there to check them against.

@@ -62,11 +62,8 @@ impl TryFrom<Stored> for Model {
         if let Some(encoder) = &stored.encoder {
             encoder.check(&input_names, &target_names)?;
         }
-        let column = stored.encoder.as_ref().and_then(|encoder| encoder.roles().weight.as_ref());
-        let weighting = match &stored.training.weights {
-            Some(word) => Some(Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""))?),
-            None => column.map(|column| column.as_ref().map(|_| ())),
-        };
+        let meaning = |word: &String| Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""));
+        let weighting = stored.training.weights.as_ref().map(meaning).transpose()?;
         if stored.check.as_ref().is_some_and(|check| !check.fits(tasks)) {
             return Err(format!("`check` does not have scores of {tasks} targets"));
         }
