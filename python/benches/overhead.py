@@ -83,8 +83,6 @@ def machine_in_numpy(model):
         relevance = np.asarray(kernel["relevance"])
         out = 1 + kernel["linear"] / Z.shape[1] * (Z @ rows.T)
         out += kernel["rbf"]["variance"] * np.exp(-kernel["rbf"]["scale"] * squares(Z, rows))
-        root = np.sqrt(squares(Z * np.sqrt(relevance), rows * np.sqrt(relevance)))
-        out += kernel["laplace"]["variance"] * np.exp(-kernel["laplace"]["scale"] * root)
         absolute = np.zeros_like(out)
         for d, r in enumerate(relevance):
             absolute += r * np.abs(Z[:, d, None] - rows[:, d])

@@ -17,7 +17,6 @@ def kernel_of(group, A, B):
     delta = A[:, None, :] - B[None, :, :]
     families = [
         ("rbf", (delta**2).sum(-1)),
-        ("laplace", np.sqrt((r * delta**2).sum(-1))),
         ("laplace_l1", (r * np.abs(delta)).sum(-1)),
     ]
     out = 1 + kernel["linear"] * (A @ B.T) / A.shape[1]

@@ -187,7 +187,6 @@ fn kernel_table(kernel: &Kernel) -> comfy_table::Table {
     let rows = vec![
         vec!["straight lines".into(), significant(kernel.linear), "–".into()],
         row("smooth (RBF), all inputs alike", &kernel.rbf),
-        row("rough (Laplace), by input scale", &kernel.laplace),
         row("rough along the axes (Laplace L1), by input scale", &kernel.laplace_l1),
     ];
     output::table(["share of the function", "variance", "bandwidth"], rows)

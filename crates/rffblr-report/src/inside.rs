@@ -123,7 +123,6 @@ fn families(kernel: &Kernel) -> Vec<FamilyFacts> {
     vec![
         FamilyFacts { name: "straight lines", variance: brief(kernel.linear), scale: None },
         family("smooth (RBF)", &kernel.rbf),
-        family("rough (Laplace)", &kernel.laplace),
         family("rough along the axes (Laplace L1)", &kernel.laplace_l1),
     ]
 }

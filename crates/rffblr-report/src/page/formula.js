@@ -125,21 +125,17 @@ function machineOf({ kernel, observed, noise, amplitude, coefficients }, rows, r
   const similar = (x, y) => {
     let product = 0,
       square = 0,
-      weighted = 0,
       absolute = 0;
     for (let d = 0; d < columns; d++) {
       const delta = x[d] - y[d];
-      const scaled = relevance[d] * delta;
       product += x[d] * y[d];
       square += delta * delta;
-      weighted += scaled * delta;
-      absolute += Math.abs(scaled);
+      absolute += relevance[d] * Math.abs(delta);
     }
     return (
       1 +
       (kernel.linear * product) / columns +
       kernel.rbf.variance * Math.exp(-kernel.rbf.scale * square) +
-      kernel.laplace.variance * Math.exp(-kernel.laplace.scale * Math.sqrt(weighted)) +
       kernel.laplace_l1.variance * Math.exp(-kernel.laplace_l1.scale * absolute)
     );
   };

@@ -74,11 +74,6 @@ impl Rules {
         Rules { rules: orders.into_iter().map(Rule::new).collect(), tolerance }
     }
 
-    /// How many there are.
-    pub(super) fn len(&self) -> usize {
-        self.rules.len()
-    }
-
     /// The rule at a position.
     pub(super) fn get(&self, position: usize) -> &Rule {
         &self.rules[position.min(self.rules.len() - 1)]
@@ -115,27 +110,27 @@ pub(super) struct Scratch {
     even: Vec<Lane>,
     /// Products of the factors before each input, for the nodes of one pass.
     before: Vec<[Lane; 4]>,
-    start: Vec<Lane>,
 }
 
 impl Scratch {
     pub(super) fn new(inputs: usize) -> Scratch {
         let lanes = || vec![[0.0; LANES]; inputs];
-        Scratch { odd: lanes(), even: lanes(), before: vec![[[0.0; LANES]; 4]; inputs], start: Vec::new() }
+        Scratch { odd: lanes(), even: lanes(), before: vec![[[0.0; LANES]; 4]; inputs] }
     }
 }
 
-/// `out[i] += Σ_t start_t (a_i − b_i) Π_{j≠i} (t a_j + (1−t) b_j)` over nodes given on [−1, 1], t = (1 + node)/2, for factors
-/// neither negative nor above one. What was `start` becomes its product with all factors.
+/// `out[i] += size · φ_i` by a rule, for factors neither negative nor above one.
 #[inline(always)]
-fn products_body(a: &[Lane], b: &[Lane], nodes: &[f64], start: &mut [Lane], scratch: &mut Scratch, out: &mut [Lane]) {
+fn play_body(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
     let before = &mut scratch.before;
-    for (nodes, start) in nodes.chunks(4).zip(start.chunks_mut(4)) {
-        match (nodes, start) {
-            (&[n0, n1, n2, n3], start @ [_, _, _, _]) => pass([n0, n1, n2, n3], start, (a, b), before, out),
-            (&[n0, n1, n2], start @ [_, _, _]) => pass([n0, n1, n2], start, (a, b), before, out),
-            (&[n0, n1], start @ [_, _]) => pass([n0, n1], start, (a, b), before, out),
-            (&[n0], start @ [_]) => pass([n0], start, (a, b), before, out),
+    for (nodes, weights) in rule.nodes.chunks(4).zip(rule.weights.chunks(4)) {
+        match (nodes, weights) {
+            (&[n0, n1, n2, n3], &[w0, w1, w2, w3]) => {
+                pass([n0, n1, n2, n3], [w0, w1, w2, w3], size, (a, b), before, out);
+            }
+            (&[n0, n1, n2], &[w0, w1, w2]) => pass([n0, n1, n2], [w0, w1, w2], size, (a, b), before, out),
+            (&[n0, n1], &[w0, w1]) => pass([n0, n1], [w0, w1], size, (a, b), before, out),
+            (&[n0], &[w0]) => pass([n0], [w0], size, (a, b), before, out),
             _ => {}
         }
     }
@@ -145,13 +140,14 @@ fn products_body(a: &[Lane], b: &[Lane], nodes: &[f64], start: &mut [Lane], scra
 #[inline(always)]
 fn pass<const NODES: usize>(
     nodes: [f64; NODES],
-    start: &mut [Lane],
+    weights: [f64; NODES],
+    size: &Lane,
     (a, b): (&[Lane], &[Lane]),
     before: &mut [[Lane; 4]],
     out: &mut [Lane],
 ) {
     let at = nodes.map(|x| 0.5 + 0.5 * x);
-    let mut product: [Lane; NODES] = std::array::from_fn(|k| start[k]);
+    let mut product = weights.map(|w| size.map(|size| 0.5 * w * size));
     for ((a, b), before) in a.iter().zip(b).zip(before.iter_mut()) {
         for k in 0..NODES {
             before[k] = product[k];
@@ -160,7 +156,6 @@ fn pass<const NODES: usize>(
             }
         }
     }
-    start.copy_from_slice(&product);
     let mut after = [[1.0; LANES]; NODES];
     for (((a, b), before), out) in a.iter().zip(b).zip(before.iter()).zip(out.iter_mut()).rev() {
         let mut sum = [0.0; LANES];
@@ -261,43 +256,27 @@ fn wave_pass<const NODES: usize>(
     }
 }
 
-/// `out[i] += Σ_t start_t (a_i − b_i) Π_{j≠i} (t a_j + (1−t) b_j)`; see [`products_body`].
-pub(super) fn products(
-    a: &[Lane],
-    b: &[Lane],
-    nodes: &[f64],
-    start: &mut [Lane],
-    scratch: &mut Scratch,
-    out: &mut [Lane],
-) {
+/// `out[i] += size · φ_i` of games of products; see [`play_body`].
+pub(super) fn play(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(a: &[Lane], b: &[Lane], nodes: &[f64], start: &mut [Lane], s: &mut Scratch, out: &mut [Lane]) {
-            products_body(a, b, nodes, start, s, out);
+        fn avx512(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, s: &mut Scratch, out: &mut [Lane]) {
+            play_body(a, b, size, rule, s, out);
         }
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(a: &[Lane], b: &[Lane], nodes: &[f64], start: &mut [Lane], s: &mut Scratch, out: &mut [Lane]) {
-            products_body(a, b, nodes, start, s, out);
+        fn avx2(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, s: &mut Scratch, out: &mut [Lane]) {
+            play_body(a, b, size, rule, s, out);
         }
         match level() {
             // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(a, b, nodes, start, scratch, out) },
+            Level::Avx512 => return unsafe { avx512(a, b, size, rule, scratch, out) },
             // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(a, b, nodes, start, scratch, out) },
+            Level::Avx2 => return unsafe { avx2(a, b, size, rule, scratch, out) },
             Level::Plain => {}
         }
     }
-    products_body(a, b, nodes, start, scratch, out);
-}
-
-/// The integral of [`products`] by a rule: `out[i] += size · φ_i`.
-pub(super) fn play(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
-    let mut start = std::mem::take(&mut scratch.start);
-    start.clear();
-    start.extend(rule.weights.iter().map(|w| size.map(|size| 0.5 * w * size)));
-    products(a, b, &rule.nodes, &mut start, scratch, out);
-    scratch.start = start;
+    play_body(a, b, size, rule, scratch, out);
 }
 
 /// `out[i] += size · φ_i` of games of cosines; see [`waves_body`].

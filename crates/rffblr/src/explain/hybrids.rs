@@ -1,8 +1,8 @@
 //! The function at hybrid rows: one input as in one background row, all others as in another.
 
 use super::Background;
-use crate::kernel::{Distances, KernelMachine, exponentials};
-use crate::linalg::{Mat, Threads, multiply, scale_columns};
+use crate::kernel::{Distances, Family, KernelMachine};
+use crate::linalg::{Mat, Threads, multiply, scale_columns, scale_rows};
 use crate::model::{Part, Waves};
 
 /// What does not depend on the input that is exchanged, for one part of a function.
@@ -90,6 +90,8 @@ fn of_waves(waves: &Waves, angles: &Mat<f64>, columns: &[usize], background: &Ba
     (0..waves.posterior.mean.ncols()).map(task).collect()
 }
 
+/// A family is a product of its values along the exchanged columns and along the others, exp(−γ own) and
+/// exp(−γ (whole − own)): two products of tables again.
 fn of_kernel(
     machine: &KernelMachine,
     distances: &Distances,
@@ -98,106 +100,24 @@ fn of_kernel(
 ) -> Vec<Mat<f64>> {
     let (kernel, centres, rows) = (&machine.kernel, &machine.inputs, &background.standardised);
     let (count, tasks) = (rows.nrows(), machine.coefficients.ncols());
-    // Distances along the columns that are exchanged: training rows × background rows.
-    let own = Owned::new(machine, columns, background);
     let mut out = vec![Mat::zeros(count, count); tasks];
-    let mut values = Mat::zeros(centres.nrows(), count);
-    for z in 0..count {
-        let (square, weighted, absolute) = own.rest(machine, distances, columns, rows, z);
-        let (mut rbf, mut laplace_l1) = (square, absolute);
-        rbf.iter_mut().for_each(|d| *d *= -kernel.rbf.scale);
-        laplace_l1.iter_mut().for_each(|d| *d *= -kernel.laplace_l1.scale);
-        exponentials(&mut rbf);
-        exponentials(&mut laplace_l1);
+    let mut add = |family: Family, whole: &Mat<f64>, size: &dyn Fn(usize, f64) -> f64| {
+        let mut own = Mat::from_fn(centres.nrows(), count, |n, x| {
+            columns.iter().map(|&d| size(d, rows[(x, d)] - centres[(n, d)])).sum::<f64>()
+        });
+        let mut rest = whole - &own;
         for x in 0..count {
-            let column = values.col_as_slice_mut(x);
-            let squares = weighted.iter().zip(own.weighted.col_as_slice(x));
-            column
-                .iter_mut()
-                .zip(squares)
-                .for_each(|(value, (rest, own))| *value = -kernel.laplace.scale * (rest + own).sqrt());
-            exponentials(column);
-            let smooth = rbf.iter().zip(own.rbf.col_as_slice(x));
-            let rough = laplace_l1.iter().zip(own.laplace_l1.col_as_slice(x));
-            for ((value, (a, b)), (c, d)) in column.iter_mut().zip(smooth).zip(rough) {
-                *value = kernel.laplace.variance * *value
-                    + (kernel.rbf.variance * (a * b) + kernel.laplace_l1.variance * (c * d));
-            }
+            family.decay(own.col_as_slice_mut(x));
+            family.decay(rest.col_as_slice_mut(x));
         }
-        let found = multiply(values.as_ref().transpose(), machine.coefficients.as_ref(), Threads::ONE);
         for (c, out) in out.iter_mut().enumerate() {
-            out.col_as_slice_mut(z).copy_from_slice(found.col_as_slice(c));
+            let coefficients = machine.coefficients.col_as_slice(c).iter();
+            let mut weighted = own.clone();
+            scale_rows(&mut weighted, &coefficients.map(|b| family.variance * b).collect::<Vec<_>>());
+            *out += multiply(weighted.as_ref().transpose(), rest.as_ref(), Threads::ONE);
         }
-    }
+    };
+    add(kernel.rbf, &distances.square, &|_, delta| delta * delta);
+    add(kernel.laplace_l1, &distances.absolute, &|d, delta| kernel.relevance[d] * delta.abs());
     out
-}
-
-/// Along the columns that are exchanged, from training rows to background rows.
-struct Owned {
-    square: Mat<f64>,
-    weighted: Mat<f64>,
-    absolute: Mat<f64>,
-    /// exp(−γ₁ square) and exp(−γ₃ absolute).
-    rbf: Mat<f64>,
-    laplace_l1: Mat<f64>,
-}
-
-impl Owned {
-    fn new(machine: &KernelMachine, columns: &[usize], background: &Background) -> Owned {
-        let (kernel, centres, rows) = (&machine.kernel, &machine.inputs, &background.standardised);
-        let along = |distance: &dyn Fn(usize, f64) -> f64| {
-            Mat::from_fn(centres.nrows(), rows.nrows(), |n, x| {
-                columns.iter().map(|&d| distance(d, rows[(x, d)] - centres[(n, d)])).sum::<f64>()
-            })
-        };
-        let (square, absolute) =
-            (along(&|_, delta| delta * delta), along(&|d, delta| kernel.relevance[d] * delta.abs()));
-        let decayed = |table: &Mat<f64>, scale: f64| {
-            let mut out = Mat::zeros(table.nrows(), table.ncols());
-            for x in 0..table.ncols() {
-                let column = out.col_as_slice_mut(x);
-                column.iter_mut().zip(table.col_as_slice(x)).for_each(|(out, d)| *out = -scale * d);
-                exponentials(column);
-            }
-            out
-        };
-        Owned {
-            rbf: decayed(&square, kernel.rbf.scale),
-            laplace_l1: decayed(&absolute, kernel.laplace_l1.scale),
-            weighted: along(&|d, delta| kernel.relevance[d] * delta * delta),
-            square,
-            absolute,
-        }
-    }
-
-    /// Distances along all other columns, from each training row to background row z: the whole less its own part, or
-    /// summed again where that difference has lost its digits.
-    fn rest(
-        &self,
-        machine: &KernelMachine,
-        distances: &Distances,
-        columns: &[usize],
-        rows: &Mat<f64>,
-        z: usize,
-    ) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-        let less = |whole: &Mat<f64>, own: &Mat<f64>| -> Vec<f64> {
-            whole.col_as_slice(z).iter().zip(own.col_as_slice(z)).map(|(whole, own)| whole - own).collect()
-        };
-        let mut square = less(&distances.square, &self.square);
-        let mut weighted = less(&distances.weighted, &self.weighted);
-        let mut absolute = less(&distances.absolute, &self.absolute);
-        let lost = |n: usize, left: f64| left <= 1e-6 * distances.weighted[(n, z)];
-        for n in 0..square.len() {
-            if lost(n, weighted[n]) || square[n] <= 1e-6 * distances.square[(n, z)] {
-                (square[n], weighted[n], absolute[n]) = (0.0, 0.0, 0.0);
-                for d in (0..rows.ncols()).filter(|d| !columns.contains(d)) {
-                    let (delta, r) = ((rows[(z, d)] - machine.inputs[(n, d)]).abs(), machine.kernel.relevance[d]);
-                    square[n] += delta * delta;
-                    weighted[n] += r * delta * delta;
-                    absolute[n] += r * delta;
-                }
-            }
-        }
-        (square, weighted, absolute)
-    }
 }

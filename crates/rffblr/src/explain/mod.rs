@@ -27,11 +27,9 @@ mod functional;
 mod game;
 mod hybrids;
 mod kernels;
-mod mixture;
 mod partial;
 mod quadratic;
 mod relevance;
-mod series;
 mod shapley;
 mod spread;
 #[cfg(test)]

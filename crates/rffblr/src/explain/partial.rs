@@ -3,7 +3,7 @@
 use super::functional::{Applied, Terms, apply};
 use super::{Background, Explainer, Kind};
 use crate::error::Result;
-use crate::kernel::KernelMachine;
+use crate::kernel::{Distances, Kernel, KernelMachine};
 use crate::linalg::{Mat, Threads, dot};
 use crate::model::{Part, Waves};
 use rayon::prelude::*;
@@ -203,37 +203,26 @@ fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: 
 fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Mat<f64> {
     let (kernel, centres) = (&machine.kernel, machine.inputs.as_ref());
     let rest = kernel.without(set.columns).distances(&background.standardised, centres.as_ref(), Threads::current());
-    let linear: Vec<f64> = (0..centres.ncols())
-        .filter(|d| !set.columns.contains(d))
-        .map(|d| dot(&background.share, background.standardised.col_as_slice(d)))
-        .collect();
     let others: Vec<usize> = (0..centres.ncols()).filter(|d| !set.columns.contains(d)).collect();
+    let linear: Vec<f64> =
+        others.iter().map(|&d| dot(&background.share, background.standardised.col_as_slice(d))).collect();
     let points = set.values.nrows();
     let one_centre = |n: usize| {
-        let average = |decay: &dyn Fn(&mut [f64])| {
-            let mut values = vec![0.0; background.share.len()];
-            decay(&mut values);
-            dot(&background.share, &values)
-        };
-        // These two are products of what is set and the rest.
-        let rbf = average(&|values| kernel.rbf.decay(values, rest.square.col_as_slice(n), 0.0));
-        let laplace_l1 = average(&|values| kernel.laplace_l1.decay(values, rest.absolute.col_as_slice(n), 0.0));
+        // Both families are products of what is set and the rest.
+        let [rbf, laplace_l1] = averages(kernel, &rest, n, background);
         let straight: f64 = others.iter().zip(&linear).map(|(&d, mean)| mean * centres[(n, d)]).sum();
         let at = |v: usize| {
-            let (mut square, mut weighted, mut absolute, mut product) = (0.0, 0.0, 0.0, straight);
+            let (mut square, mut absolute, mut product) = (0.0, 0.0, straight);
             for (i, &d) in set.columns.iter().enumerate() {
-                let (value, r) = (set.values[(v, i)], kernel.relevance[d]);
+                let value = set.values[(v, i)];
                 let delta = value - centres[(n, d)];
                 square += delta * delta;
-                weighted += r * delta * delta;
-                absolute += r * delta.abs();
+                absolute += kernel.relevance[d] * delta.abs();
                 product += value * centres[(n, d)];
             }
-            let laplace = average(&|values| kernel.laplace.decay_root(values, rest.weighted.col_as_slice(n), weighted));
             kernel.sum(
-                product / centres.ncols() as f64,
+                product,
                 rbf * (-kernel.rbf.scale * square).exp(),
-                laplace,
                 laplace_l1 * (-kernel.laplace_l1.scale * absolute).exp(),
             )
         };
@@ -243,6 +232,15 @@ fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Backgrou
     Mat::from_fn(centres.nrows(), points, |n, v| columns[n][v])
 }
 
+/// What each family has on average over the background for column n of the distances.
+fn averages(kernel: &Kernel, rest: &Distances, n: usize, background: &Background) -> [f64; 2] {
+    [(kernel.rbf, &rest.square), (kernel.laplace_l1, &rest.absolute)].map(|(family, distance)| {
+        let mut values = distance.col_as_slice(n).to_vec();
+        family.decay(&mut values);
+        dot(&background.share, &values)
+    })
+}
+
 /// Variance of a partial dependence before the data: κ between all pairs of background rows set to the same point, where
 /// what is set makes no difference but in the links.
 fn averaged_prior(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Vec<f64> {
@@ -250,15 +248,8 @@ fn averaged_prior(machine: &KernelMachine, set: &Set<'_>, background: &Backgroun
     let rest = kernel.without(set.columns).distances(rows, rows.as_ref(), Threads::current());
     let count = background.share.len();
     let one_row = |z: usize| {
-        let mut values = vec![0.0; count];
-        let mut average = |decay: &dyn Fn(&mut [f64])| {
-            decay(&mut values);
-            dot(&background.share, &values)
-        };
-        let rbf = average(&|values| kernel.rbf.decay(values, rest.square.col_as_slice(z), 0.0));
-        let laplace = average(&|values| kernel.laplace.decay_root(values, rest.weighted.col_as_slice(z), 0.0));
-        let laplace_l1 = average(&|values| kernel.laplace_l1.decay(values, rest.absolute.col_as_slice(z), 0.0));
-        kernel.sum(0.0, rbf, laplace, laplace_l1)
+        let [rbf, laplace_l1] = averages(kernel, &rest, z, background);
+        kernel.sum(0.0, rbf, laplace_l1)
     };
     let each: Vec<f64> = (0..count).into_par_iter().map(one_row).collect();
     let others = (0..rows.ncols()).filter(|d| !set.columns.contains(d));

@@ -2,12 +2,10 @@
 
 use super::functional::{Terms, apply};
 use super::game::{Angles, LANES, Lane, Rules, Scratch, waves};
-use super::kernels::Family;
-use super::mixture::exponentials_of_root;
-use super::series::{FEWEST_INPUTS, Series};
+use super::kernels::Games;
 use super::{Background, Explainer};
 use crate::error::Result;
-use crate::kernel::KernelMachine;
+use crate::kernel::{Family, KernelMachine};
 use crate::linalg::{Mat, MatRef, dot};
 use crate::model::{Function, Part, Waves};
 use rayon::prelude::*;
@@ -15,7 +13,7 @@ use rayon::prelude::*;
 /// Processor time that an explanation may take: ten seconds on two cores.
 const NANOSECONDS: f64 = 2e10;
 /// Nanoseconds of the double integral behind a deviation, for one input, two background rows and two nodes.
-const DOUBLED: f64 = 50.0;
+const DOUBLED: f64 = 5.0;
 /// Numbers in the table of terms by functionals that is worked on at once.
 const TABLE: usize = 6_000_000;
 
@@ -155,11 +153,12 @@ impl Explainer<'_> {
 
     /// Measured nanoseconds to explain one row against one other.
     fn cost(&self) -> f64 {
-        let many = self.inputs.len() >= FEWEST_INPUTS;
+        // Cosines of many inputs need fewer nodes than the exact rule has.
+        let many = self.inputs.len() >= 32;
         let each = |(_, part): (Vec<usize>, Part<'_>)| {
             let (terms, each) = match part {
                 Part::Waves(waves) => (waves.basis.cosines(), if many { 5.0 } else { 8.0 }),
-                Part::Kernel(machine) => (machine.inputs.nrows(), if many { 55.0 } else { 160.0 }),
+                Part::Kernel(machine) => (machine.inputs.nrows(), 8.0),
             };
             (terms * self.inputs.len()).max(1) as f64 * each
         };
@@ -277,10 +276,10 @@ impl Table<'_> {
 
     fn of_kernel(&self, machine: &KernelMachine) -> Mat<f64> {
         let (kernel, centres) = (&machine.kernel, &machine.inputs);
-        let prepared = Prepared::new(machine, self.players.len());
+        let rules = Rules::new(self.players.len(), 1, tolerance(&machine.coefficients));
         let chunks: Vec<Vec<Lane>> = (0..centres.nrows().div_ceil(LANES))
             .into_par_iter()
-            .map(|chunk| self.chunk_of_kernel(machine, chunk * LANES, &prepared))
+            .map(|chunk| self.chunk_of_kernel(machine, chunk * LANES, &rules))
             .collect();
         let order: Vec<usize> = (0..centres.nrows()).collect();
         let mut out = self.gather(centres.nrows(), &order, &chunks);
@@ -297,18 +296,16 @@ impl Table<'_> {
     }
 
     /// Games of the kernels at eight training rows.
-    fn chunk_of_kernel(&self, machine: &KernelMachine, first: usize, prepared: &Prepared) -> Vec<Lane> {
+    fn chunk_of_kernel(&self, machine: &KernelMachine, first: usize, rules: &Rules) -> Vec<Lane> {
         let (kernel, r) = (&machine.kernel, &machine.kernel.relevance);
         let mut out = vec![[0.0; LANES]; self.rows.nrows() * self.players.len()];
-        let mut play = |distance: &dyn Fn(usize, f64) -> f64, mixture: &[(f64, f64)], series: Option<&Series>| {
+        let mut play = |distance: &dyn Fn(usize, f64) -> f64, family: Family| {
             let lanes = |table: &Mat<f64>| self.distances(machine, first, distance, table);
             let (x, z) = (lanes(self.rows), lanes(&self.background.standardised));
-            let (players, share, rules) = (self.players.len(), &self.background.share, &prepared.rules);
-            Family { players, x, z, share, mixture, rules, series }.play(&mut out);
+            Games { players: self.players.len(), x, z, share: &self.background.share, family, rules }.play(&mut out);
         };
-        play(&|_, delta| delta * delta, &[(kernel.rbf.scale, kernel.rbf.variance)], None);
-        play(&|d, delta| r[d] * delta * delta, &prepared.laplace, prepared.series.as_ref());
-        play(&|d, delta| r[d] * delta.abs(), &[(kernel.laplace_l1.scale, kernel.laplace_l1.variance)], None);
+        play(&|_, delta| delta * delta, kernel.rbf);
+        play(&|d, delta| r[d] * delta.abs(), kernel.laplace_l1);
         out
     }
 
@@ -342,23 +339,4 @@ fn tolerance(weights: &Mat<f64>) -> f64 {
     let sum = |c: usize| weights.col_as_slice(c).iter().map(|w| w.abs()).sum::<f64>();
     let largest = (0..weights.ncols()).map(sum).fold(1.0, f64::max);
     (1e-10 / largest).max(1e-14)
-}
-
-/// What all chunks of a kernel machine share.
-struct Prepared {
-    rules: Rules,
-    /// The Laplace family as pairs (s, weight).
-    laplace: Vec<(f64, f64)>,
-    series: Option<Series>,
-}
-
-impl Prepared {
-    fn new(machine: &KernelMachine, players: usize) -> Prepared {
-        let tolerance = tolerance(&machine.coefficients);
-        let rules = Rules::new(players, 1, tolerance);
-        let series = (players >= FEWEST_INPUTS).then(|| Series::new(&rules));
-        let laplace = &machine.kernel.laplace;
-        let scaled = |(s, weight): (f64, f64)| (laplace.scale.powi(2) * s, laplace.variance * weight);
-        Prepared { laplace: exponentials_of_root(tolerance).into_iter().map(scaled).collect(), rules, series }
-    }
 }

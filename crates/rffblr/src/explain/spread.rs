@@ -5,9 +5,8 @@
 //! 1 − k(x, z′) − k(z, x) + k(z, z′).
 
 use super::game::{LANES, Lane, Rule, Rules};
-use super::mixture::exponentials_of_root;
 use super::shapley::Table;
-use crate::kernel::{KernelMachine, exponentials};
+use crate::kernel::{Family, KernelMachine};
 #[cfg(target_arch = "x86_64")]
 use crate::kernel::{Level, level};
 use rayon::prelude::*;
@@ -20,20 +19,15 @@ impl Table<'_> {
     /// the background.
     pub(super) fn prior(&self, machine: &KernelMachine, row: usize) -> Vec<f64> {
         let (kernel, players) = (&machine.kernel, self.players.len());
-        let (r, rough) = (&kernel.relevance, exponentials_of_root(TOLERANCE));
-        let rough: Vec<(f64, f64)> = rough
-            .into_iter()
-            .map(|(s, weight)| (kernel.laplace.scale.powi(2) * s, kernel.laplace.variance * weight))
-            .collect();
+        let r = &kernel.relevance;
         let rules = Rules::new(players, 1, TOLERANCE);
         let one_background_row = |z: usize| {
             let mut out = vec![0.0; players];
-            let mut family = |distance: &dyn Fn(usize, f64) -> f64, mixture: &[(f64, f64)]| {
-                self.double(row, z, distance, mixture, &rules, &mut out);
+            let mut add = |distance: &dyn Fn(usize, f64) -> f64, family: Family| {
+                self.double((row, z), distance, family, &rules, &mut out);
             };
-            family(&|_, delta| delta * delta, &[(kernel.rbf.scale, kernel.rbf.variance)]);
-            family(&|d, delta| r[d] * delta * delta, &rough);
-            family(&|d, delta| r[d] * delta.abs(), &[(kernel.laplace_l1.scale, kernel.laplace_l1.variance)]);
+            add(&|_, delta| delta * delta, kernel.rbf);
+            add(&|d, delta| r[d] * delta.abs(), kernel.laplace_l1);
             out
         };
         let each: Vec<Vec<f64>> = (0..self.background.share.len()).into_par_iter().map(one_background_row).collect();
@@ -46,13 +40,12 @@ impl Table<'_> {
         (0..players).map(total).collect()
     }
 
-    /// Adds the part of background row z and of Σ weight exp(−s Σ_d distance(d, Δ_d)), over the pairs (s, weight) given.
+    /// Adds the part of background row z and of the family v exp(−γ Σ_d distance(d, Δ_d)).
     fn double(
         &self,
-        row: usize,
-        z: usize,
+        (row, z): (usize, usize),
         distance: &dyn Fn(usize, f64) -> f64,
-        mixture: &[(f64, f64)],
+        family: Family,
         rules: &Rules,
         out: &mut [f64],
     ) {
@@ -61,30 +54,23 @@ impl Table<'_> {
             self.players[player].iter().map(|&d| distance(d, delta(d))).sum()
         };
         let players = 0..self.players.len();
-        let back: Vec<f64> = players.clone().map(|p| between(p, &|d| rows[(z, d)] - self.rows[(row, d)])).collect();
         let mut corners = Corners::new(players.len());
+        corners.back = players.clone().map(|p| between(p, &|d| rows[(z, d)] - self.rows[(row, d)])).collect();
+        family.decay(&mut corners.back);
         for first in (0..count).step_by(LANES) {
             let other = |l: usize| (first + l).min(count - 1);
             let lanes = |delta: &dyn Fn(usize, usize) -> f64| -> Vec<Lane> {
                 let lane = |p| std::array::from_fn(|l| between(p, &|d| delta(d, other(l))));
                 players.clone().map(lane).collect()
             };
-            let across = lanes(&|d, other| self.rows[(row, d)] - rows[(other, d)]);
-            let aside = lanes(&|d, other| rows[(z, d)] - rows[(other, d)]);
-            let mut left: f64 = mixture.iter().map(|(_, weight)| weight).sum();
-            for &(s, weight) in mixture {
-                corners.set(s, &across, &back, &aside);
-                let settled = corners.is_settled();
-                let weight = if settled { left } else { weight };
-                left -= weight;
-                let share = |l: usize| if first + l < count { self.background.share[first + l] } else { 0.0 };
-                let weights = std::array::from_fn(|l| weight * self.background.share[z] * share(l));
-                let rule = corners.rule(rules);
-                doubled(&mut corners, rule, &weights);
-                if settled {
-                    break;
-                }
-            }
+            corners.across = lanes(&|d, other| self.rows[(row, d)] - rows[(other, d)]);
+            corners.aside = lanes(&|d, other| rows[(z, d)] - rows[(other, d)]);
+            family.decay(corners.across.as_flattened_mut());
+            family.decay(corners.aside.as_flattened_mut());
+            let share = |l: usize| if first + l < count { self.background.share[first + l] } else { 0.0 };
+            let weights = std::array::from_fn(|l| family.variance * self.background.share[z] * share(l));
+            let rule = corners.rule(rules);
+            doubled(&mut corners, rule, &weights);
         }
         for (out, lanes) in out.iter_mut().zip(&corners.sums) {
             *out += lanes.iter().sum::<f64>();
@@ -109,25 +95,7 @@ struct Corners {
 impl Corners {
     fn new(inputs: usize) -> Corners {
         let lanes = || vec![[0.0; LANES]; inputs];
-        Corners { across: lanes(), back: vec![0.0; inputs], aside: lanes(), before: lanes(), sums: lanes() }
-    }
-
-    /// The kernels exp(−s distance).
-    fn set(&mut self, s: f64, across: &[Lane], back: &[f64], aside: &[Lane]) {
-        let decay = |out: &mut [f64], distance: &[f64]| {
-            out.iter_mut().zip(distance).for_each(|(out, distance)| *out = -s * distance);
-            exponentials(out);
-        };
-        decay(self.across.as_flattened_mut(), across.as_flattened());
-        decay(&mut self.back, back);
-        decay(self.aside.as_flattened_mut(), aside.as_flattened());
-    }
-
-    /// Whether every kernel is zero or one: then larger scales change nothing.
-    fn is_settled(&self) -> bool {
-        let settled = |k: &f64| *k < 1e-12 || *k == 1.0;
-        self.back.iter().all(settled)
-            && [&self.across, &self.aside].iter().all(|k| k.as_flattened().iter().all(settled))
+        Corners { across: Vec::new(), back: Vec::new(), aside: Vec::new(), before: lanes(), sums: lanes() }
     }
 
     /// The smallest rule that both integrals need: as a function of one node a factor runs between two ends, as in a

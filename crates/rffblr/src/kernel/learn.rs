@@ -1,8 +1,8 @@
 //! Learning the kernel: the bound with the weights integrated out, its gradient, and the climb (equations 25 and 26).
 
 use super::ascent::{End, climb};
-use super::pairs::{inner, pull};
-use super::{Family, Fixed, Kernel, Parts};
+use super::pairs::{self, Distance, inner, pull};
+use super::{Family, Kernel};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Into, Mat, Threads, dot, outer};
 use crate::vb::Problem;
@@ -23,11 +23,11 @@ const NOISE_WIDTH: f64 = 0.7;
 /// Prior standard deviation of ln r around 0: relevance has to earn its way.
 const RELEVANCE_WIDTH: f64 = 0.7;
 
-/// Positions in the vector of logarithms: v₀ … v₃, γ₁ … γ₃, σ², then r of each input.
+/// Positions in the vector of logarithms: v₀ … v₂, γ₁ and γ₂, σ², then r of each input.
 const VARIANCE: usize = 0;
-const SCALE: usize = 4;
-const NOISE: usize = 7;
-const RELEVANCE: usize = 8;
+const SCALE: usize = 3;
+const NOISE: usize = 5;
+const RELEVANCE: usize = 6;
 
 /// A learned kernel.
 pub(crate) struct Learned {
@@ -87,17 +87,16 @@ fn unpack(at: &[f64], origin: &[usize]) -> (Kernel, f64) {
     let kernel = Kernel {
         linear: at[VARIANCE].exp(),
         rbf: family(1),
-        laplace: family(2),
-        laplace_l1: family(3),
+        laplace_l1: family(2),
         relevance: origin.iter().map(|input| at[RELEVANCE + input].exp()).collect(),
     };
     (kernel, at[NOISE].exp())
 }
 
 fn pack(learned: &Learned, origin: &[usize]) -> Vec<f64> {
-    let Kernel { linear, rbf, laplace, laplace_l1, relevance } = &learned.kernel;
-    let variances = [*linear, rbf.variance, laplace.variance, laplace_l1.variance];
-    let scales = [rbf.scale, laplace.scale, laplace_l1.scale, learned.noise];
+    let Kernel { linear, rbf, laplace_l1, relevance } = &learned.kernel;
+    let variances = [*linear, rbf.variance, laplace_l1.variance];
+    let scales = [rbf.scale, laplace_l1.scale, learned.noise];
     let first_of_each = relevance.iter().enumerate().filter(|(d, _)| *d == 0 || origin[*d] != origin[d - 1]);
     variances.iter().chain(&scales).chain(first_of_each.map(|(_, r)| r)).map(|v| v.ln()).collect()
 }
@@ -105,15 +104,53 @@ fn pack(learned: &Learned, origin: &[usize]) -> Vec<f64> {
 /// The bound as a function of the logarithms.
 struct Evidence<'a> {
     problem: &'a Problem,
-    fixed: Fixed,
     /// Means and standard deviations of the prior.
     typical: Vec<f64>,
     width: Vec<f64>,
     threads: Threads,
-    /// Overwritten at every point: getting so much memory from the system costs as much as using it.
-    parts: Parts,
-    gram: Mat<f64>,
+    tables: Tables,
+    /// Slope of the bound in each kernel entry.
     slope: Mat<f64>,
+}
+
+/// The kernel between training rows and what it is made of: lower triangles. They are overwritten at every point, because
+/// getting so much memory from the system costs as much as using it.
+struct Tables {
+    /// XXᵀ and Σ Δ_d², which do not change.
+    products: Mat<f64>,
+    square: Mat<f64>,
+    /// Σ r_d |Δ_d|.
+    absolute: Mat<f64>,
+    /// Each exp(…) alone.
+    rbf: Mat<f64>,
+    laplace_l1: Mat<f64>,
+    /// κ.
+    gram: Mat<f64>,
+}
+
+impl Tables {
+    fn new(x: &Mat<f64>, threads: Threads) -> Tables {
+        let empty = || Mat::zeros(x.nrows(), x.nrows());
+        let (mut products, mut square) = (empty(), empty());
+        outer(products.as_mut(), Into::Replace, x.as_ref(), threads);
+        pairs::within(x, Distance::Square, &vec![1.0; x.ncols()], &mut square, threads);
+        Tables { products, square, absolute: empty(), rbf: empty(), laplace_l1: empty(), gram: empty() }
+    }
+
+    fn set(&mut self, kernel: &Kernel, x: &Mat<f64>, threads: Threads) {
+        let Tables { products, square, absolute, rbf, laplace_l1, gram } = self;
+        pairs::within(x, Distance::Absolute, &kernel.relevance, absolute, threads);
+        for j in 0..x.nrows() {
+            let copy = |from: &Mat<f64>, to: &mut Mat<f64>| {
+                to.col_as_slice_mut(j)[j..].copy_from_slice(&from.col_as_slice(j)[j..]);
+            };
+            copy(products, gram);
+            copy(square, rbf);
+            copy(absolute, laplace_l1);
+            let (rbf, laplace_l1) = (&mut rbf.col_as_slice_mut(j)[j..], &mut laplace_l1.col_as_slice_mut(j)[j..]);
+            kernel.column(&mut gram.col_as_slice_mut(j)[j..], rbf, laplace_l1);
+        }
+    }
 }
 
 impl<'a> Evidence<'a> {
@@ -130,16 +167,14 @@ impl<'a> Evidence<'a> {
         // The links are divided by the number of columns, of which a text has many with variance one together.
         typical[VARIANCE] += (x.ncols() as f64 / inputs as f64).ln();
         typical[SCALE] = -(2.0 * count).ln();
-        typical[SCALE + 1] = -0.5 * (2.0 * count).ln();
-        typical[SCALE + 2] = -(1.128 * count).ln();
+        typical[SCALE + 1] = -(1.128 * count).ln();
         typical[NOISE] = 0.3f64.ln();
         let mut width = vec![RELEVANCE_WIDTH; typical.len()];
         width[VARIANCE..SCALE].fill(VARIANCE_WIDTH);
         width[SCALE..NOISE].fill(SCALE_WIDTH);
         width[NOISE] = NOISE_WIDTH;
-        let square = || Mat::zeros(x.nrows(), x.nrows());
-        let (parts, gram, slope) = (Parts::new(x.nrows()), square(), square());
-        Evidence { problem, fixed: Fixed::new(x, threads), typical, width, threads, parts, gram, slope }
+        let slope = Mat::zeros(x.nrows(), x.nrows());
+        Evidence { problem, typical, width, threads, tables: Tables::new(x, threads), slope }
     }
 
     fn start(&self) -> Vec<f64> {
@@ -152,8 +187,7 @@ impl<'a> Evidence<'a> {
     /// Bound plus log prior, and their gradient; `None` where the Gram matrix is singular to rounding.
     fn at(&mut self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
         let (kernel, noise) = unpack(at, &self.problem.origin);
-        kernel.parts(&self.problem.inputs, &self.fixed, &mut self.parts, self.threads);
-        kernel.sum_of(&self.parts, &self.fixed, &mut self.gram);
+        self.tables.set(&kernel, &self.problem.inputs, self.threads);
         let (mut value, noise_slope) = self.likelihood(noise)?;
         let mut gradient = self.chain(&kernel);
         gradient[NOISE] = noise_slope;
@@ -165,8 +199,8 @@ impl<'a> Evidence<'a> {
         Some((value, gradient))
     }
 
-    /// ln p(Y) and its slope in ln σ², to which rounding adds; the slope in each kernel entry goes to `self.slope` (lower triangle; an entry off
-    /// the diagonal stands for two).
+    /// ln p(Y) and its slope in ln σ², to which rounding adds; the slope in each kernel entry goes to `self.slope` (lower
+    /// triangle; an entry off the diagonal stands for two).
     fn likelihood(&mut self, own: f64) -> Option<(f64, f64)> {
         let (mut value, mut noise_slope) = (0.0, 0.0);
         for j in 0..self.slope.ncols() {
@@ -175,7 +209,7 @@ impl<'a> Evidence<'a> {
         // A part of the rows may have none of a task.
         for group in self.problem.groups.iter().filter(|group| !group.root.is_empty()) {
             let noise = own + group.rounding(self.problem);
-            let factor = factorised(&self.gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
+            let factor = factorised(&self.tables.gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
             let (count, tasks) = (group.root.len(), group.tasks.len() as f64);
             let mut solved = group.targets.clone();
             factor.half_solve(solved.as_mut());
@@ -217,16 +251,14 @@ impl<'a> Evidence<'a> {
 
     /// From the slope in each kernel entry to the slope in each logarithm.
     fn chain(&mut self, kernel: &Kernel) -> Vec<f64> {
-        let (parts, slope) = (&mut self.parts, &self.slope);
+        let (tables, slope, x) = (&mut self.tables, &self.slope, &self.problem.inputs);
         let mut gradient = vec![0.0; self.typical.len()];
-        gradient[VARIANCE] = kernel.linear * inner(slope, &self.fixed.linear);
-        let distances = [&self.fixed.square, &parts.root, &parts.absolute];
+        gradient[VARIANCE] = kernel.linear / x.ncols() as f64 * inner(slope, &tables.products);
         let families = [
-            (&mut parts.rbf, kernel.rbf),
-            (&mut parts.laplace, kernel.laplace),
-            (&mut parts.laplace_l1, kernel.laplace_l1),
+            (kernel.rbf, &mut tables.rbf, &tables.square),
+            (kernel.laplace_l1, &mut tables.laplace_l1, &tables.absolute),
         ];
-        for (k, ((part, family), distance)) in families.into_iter().zip(distances).enumerate() {
+        for (k, (family, part, distance)) in families.into_iter().enumerate() {
             for j in 0..slope.ncols() {
                 let column = part.col_as_slice_mut(j)[j..].iter_mut();
                 column.zip(&slope.col_as_slice(j)[j..]).for_each(|(p, s)| *p *= family.variance * s);
@@ -235,17 +267,10 @@ impl<'a> Evidence<'a> {
                 (0..slope.ncols()).map(|j| part.col_as_slice(j)[j..].iter().sum::<f64>()).sum();
             gradient[SCALE + k] = -family.scale * inner(part, distance);
         }
-        // ∂√q/∂ln r_d = r_d Δ²/(2√q) and ∂Σr|Δ|/∂ln r_d = r_d |Δ|.
-        for j in 0..slope.ncols() {
-            let root = &parts.root.col_as_slice(j)[j..];
-            let two = parts.laplace.col_as_slice_mut(j)[j..].iter_mut();
-            two.zip(root).for_each(|(p, d)| *p = if *d > 0.0 { -0.5 * kernel.laplace.scale * *p / d } else { 0.0 });
-            let one = parts.laplace_l1.col_as_slice_mut(j)[j..].iter_mut();
-            one.for_each(|p| *p *= -kernel.laplace_l1.scale);
-        }
-        let pulled = pull(&self.problem.inputs, &parts.laplace_l1, &parts.laplace, self.threads);
+        // ∂ Σ r|Δ| / ∂ ln r_d = r_d |Δ_d|.
+        let pulled = pull(x, &tables.laplace_l1, self.threads);
         for ((input, pulled), r) in self.problem.origin.iter().zip(pulled).zip(&kernel.relevance) {
-            gradient[RELEVANCE + input] += r * pulled;
+            gradient[RELEVANCE + input] -= kernel.laplace_l1.scale * r * pulled;
         }
         gradient
     }
@@ -352,7 +377,7 @@ mod tests {
             }
         }
         for (i, (at, typical)) in at.iter().zip(&evidence.typical).enumerate() {
-            let width = [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 0.7, 0.7, 0.7][i];
+            let width = [3.0, 3.0, 3.0, 1.0, 1.0, 0.7, 0.7, 0.7][i];
             expected -= 0.5 * ((at - typical) / width).powi(2);
         }
         let (value, _) = evidence.at(&at).unwrap();
@@ -367,7 +392,6 @@ mod tests {
         let again = unpack(&pack(&whole, &problem.origin), &problem.origin);
         assert!((again.1 / whole.noise - 1.0).abs() < 1e-12);
         assert!(again.0.relevance[1] == again.0.relevance[2] && again.0.relevance[0] != again.0.relevance[1]);
-        assert!((again.0.laplace.scale / whole.kernel.laplace.scale - 1.0).abs() < 1e-12);
         assert!((again.0.laplace_l1.variance / whole.kernel.laplace_l1.variance - 1.0).abs() < 1e-12);
         let half = learn(&problem, Prior::Typical, None, 4, Threads::ONE, on).unwrap();
         let mut evidence = Evidence::new(&problem, Threads::ONE);

@@ -1,8 +1,8 @@
 //! Distances between all pairs of rows and their derivatives, at the speed of the machine.
 //!
-//! For rows i > j and relevances r: d₁ = Σ_d r_d |x_id − x_jd| and d₂² = Σ_d r_d (x_id − x_jd)². Each body is compiled
-//! three times (AVX-512, AVX2, plain) and chosen when the program runs; every step is a fused multiply-add or exact and
-//! every sum has a fixed shape, so all three give the same bits, for any number of threads.
+//! For rows i > j and weights r: Σ_d r_d |x_id − x_jd| or Σ_d r_d (x_id − x_jd)². Each body is compiled three times
+//! (AVX-512, AVX2, plain) and chosen when the program runs; every step is a fused multiply-add or exact and every sum has
+//! a fixed shape, so all three give the same bits, for any number of threads.
 
 use crate::linalg::{Mat, MatRef, Threads, dot};
 use rayon::prelude::*;
@@ -12,51 +12,55 @@ const INPUTS: usize = 4;
 /// Running sums of a reduction.
 const LANES: usize = 8;
 
-/// `one[i] += Σ_d r_d |x_d[i] − at_d|` and `two[i] += Σ_d r_d (x_d[i] − at_d)²` for up to four inputs.
-type Forward<'a> = (&'a [&'a [f64]], &'a [f64], &'a [f64]);
+/// What is summed over inputs.
+#[derive(Clone, Copy)]
+pub(super) enum Distance {
+    /// |Δ|.
+    Absolute,
+    /// Δ².
+    Square,
+}
 
+/// Up to four inputs: their columns, the row the distance is measured from, their weights.
+type Block<'a> = (&'a [&'a [f64]], &'a [f64], &'a [f64]);
+
+/// `out[i] += Σ_d r_d size(x_d[i] − at_d)`.
 #[inline(always)]
-fn forward_body((x, at, r): Forward<'_>, one: &mut [f64], two: &mut [f64]) {
-    let count = one.len().min(two.len());
-    let (one, two) = (&mut one[..count], &mut two[..count]);
+fn add_distances((x, at, r): Block<'_>, size: impl Fn(f64) -> f64, out: &mut [f64]) {
     if let ([a, b, c, d], [p, q, s, t], [u, v, w, z]) = (x, at, r) {
+        let count = out.len();
         let (a, b, c, d) = (&a[..count], &b[..count], &c[..count], &d[..count]);
-        for i in 0..count {
-            let (e, f, g, h) = ((a[i] - p).abs(), (b[i] - q).abs(), (c[i] - s).abs(), (d[i] - t).abs());
-            let (ue, vf, wg, zh) = (u * e, v * f, w * g, z * h);
-            one[i] += (ue + vf) + (wg + zh);
-            two[i] += ue.mul_add(e, vf * f) + wg.mul_add(g, zh * h);
+        for (i, out) in out.iter_mut().enumerate() {
+            *out += (u * size(a[i] - p) + v * size(b[i] - q)) + (w * size(c[i] - s) + z * size(d[i] - t));
         }
         return;
     }
     for ((x, at), r) in x.iter().zip(at).zip(r) {
-        for ((one, two), x) in one.iter_mut().zip(two.iter_mut()).zip(*x) {
-            let e = (x - at).abs();
-            *one += r * e;
-            *two += (r * e) * e;
-        }
+        out.iter_mut().zip(*x).for_each(|(out, x)| *out += r * size(x - at));
     }
 }
 
-/// Σ_i |x[i] − at| (linear[i] + square[i] |x[i] − at|).
 #[inline(always)]
-fn backward_body(x: &[f64], at: f64, linear: &[f64], square: &[f64]) -> f64 {
+fn forward_body(block: Block<'_>, distance: Distance, out: &mut [f64]) {
+    match distance {
+        Distance::Absolute => add_distances(block, f64::abs, out),
+        Distance::Square => add_distances(block, |delta| delta * delta, out),
+    }
+}
+
+/// Σ_i slope[i] |x[i] − at|.
+#[inline(always)]
+fn backward_body(x: &[f64], at: f64, slope: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
     let (x_blocks, x_rest) = x.as_chunks::<LANES>();
-    let (l_blocks, l_rest) = linear.as_chunks::<LANES>();
-    let (s_blocks, s_rest) = square.as_chunks::<LANES>();
-    for ((x, l), s) in x_blocks.iter().zip(l_blocks).zip(s_blocks) {
+    let (s_blocks, s_rest) = slope.as_chunks::<LANES>();
+    for (x, s) in x_blocks.iter().zip(s_blocks) {
         for i in 0..LANES {
-            let e = (x[i] - at).abs();
-            sums[i] = e.mul_add(s[i].mul_add(e, l[i]), sums[i]);
+            sums[i] = (x[i] - at).abs().mul_add(s[i], sums[i]);
         }
     }
-    let mut total = sums.iter().sum::<f64>();
-    for ((x, l), s) in x_rest.iter().zip(l_rest).zip(s_rest) {
-        let e = (x - at).abs();
-        total = e.mul_add(s.mul_add(e, *l), total);
-    }
-    total
+    let rest = x_rest.iter().zip(s_rest);
+    rest.fold(sums.iter().sum::<f64>(), |total, (x, s)| (x - at).abs().mul_add(*s, total))
 }
 
 /// `x[i] ← eˣ` for x ≤ 0, within a few units in the last place; below −700 it is zero.
@@ -94,48 +98,48 @@ fn exponentials_body(x: &mut [f64]) {
     });
 }
 
-fn forward(block: Forward<'_>, one: &mut [f64], two: &mut [f64]) {
+fn forward(block: Block<'_>, distance: Distance, out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(block: Forward<'_>, one: &mut [f64], two: &mut [f64]) {
-            forward_body(block, one, two);
+        fn avx512(block: Block<'_>, distance: Distance, out: &mut [f64]) {
+            forward_body(block, distance, out);
         }
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(block: Forward<'_>, one: &mut [f64], two: &mut [f64]) {
-            forward_body(block, one, two);
+        fn avx2(block: Block<'_>, distance: Distance, out: &mut [f64]) {
+            forward_body(block, distance, out);
         }
         match level() {
             // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(block, one, two) },
+            Level::Avx512 => return unsafe { avx512(block, distance, out) },
             // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(block, one, two) },
+            Level::Avx2 => return unsafe { avx2(block, distance, out) },
             Level::Plain => {}
         }
     }
-    forward_body(block, one, two);
+    forward_body(block, distance, out);
 }
 
-fn backward(x: &[f64], at: f64, linear: &[f64], square: &[f64]) -> f64 {
+fn backward(x: &[f64], at: f64, slope: &[f64]) -> f64 {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(x: &[f64], at: f64, linear: &[f64], square: &[f64]) -> f64 {
-            backward_body(x, at, linear, square)
+        fn avx512(x: &[f64], at: f64, slope: &[f64]) -> f64 {
+            backward_body(x, at, slope)
         }
         #[target_feature(enable = "avx2,fma")]
-        fn avx2(x: &[f64], at: f64, linear: &[f64], square: &[f64]) -> f64 {
-            backward_body(x, at, linear, square)
+        fn avx2(x: &[f64], at: f64, slope: &[f64]) -> f64 {
+            backward_body(x, at, slope)
         }
         match level() {
             // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(x, at, linear, square) },
+            Level::Avx512 => return unsafe { avx512(x, at, slope) },
             // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(x, at, linear, square) },
+            Level::Avx2 => return unsafe { avx2(x, at, slope) },
             Level::Plain => {}
         }
     }
-    backward_body(x, at, linear, square)
+    backward_body(x, at, slope)
 }
 
 /// `x[i] ← eˣ` for x ≤ 0.
@@ -179,18 +183,15 @@ pub(crate) fn level() -> Level {
     }
 }
 
-/// d₁ and d₂² of row `at` of `b` to the rows of `a` from `first` on.
+/// Distances of row `at` of `b` to the rows of `a` from `first` on.
 fn distances_to(
-    a: &Mat<f64>,
-    first: usize,
-    b: MatRef<'_, f64>,
-    at: usize,
+    (a, first): (&Mat<f64>, usize),
+    (b, at): (MatRef<'_, f64>, usize),
+    distance: Distance,
     r: &[f64],
-    one: &mut [f64],
-    two: &mut [f64],
+    out: &mut [f64],
 ) {
-    one.fill(0.0);
-    two.fill(0.0);
+    out.fill(0.0);
     let inputs: Vec<usize> = (0..a.ncols()).collect();
     for block in inputs.chunks(INPUTS) {
         let mut x: [&[f64]; INPUTS] = [&[]; INPUTS];
@@ -199,58 +200,43 @@ fn distances_to(
             (x[k], from[k], weight[k]) = (&a.col_as_slice(d)[first..], b[(at, d)], r[d]);
         }
         let count = block.len();
-        forward((&x[..count], &from[..count], &weight[..count]), one, two);
+        forward((&x[..count], &from[..count], &weight[..count]), distance, out);
     }
 }
 
-/// d₁ and d₂² between all rows of `x`, into lower triangles.
-pub(super) fn within(x: &Mat<f64>, r: &[f64], one: &mut Mat<f64>, two: &mut Mat<f64>, threads: Threads) {
-    each_pair_of_columns(one, two, x.ncols(), threads, |j, one, two| {
-        distances_to(x, j, x.as_ref(), j, r, &mut one[j..], &mut two[j..]);
+/// Distances between all rows of `x`, into a lower triangle.
+pub(super) fn within(x: &Mat<f64>, distance: Distance, r: &[f64], out: &mut Mat<f64>, threads: Threads) {
+    each_column(out, x.ncols(), threads, |j, column| {
+        distances_to((x, j), (x.as_ref(), j), distance, r, &mut column[j..]);
     });
 }
 
-/// d₁ and d₂² from the rows of `x` to those of `new`: N×N′.
-pub(super) fn between(x: &Mat<f64>, new: MatRef<'_, f64>, r: &[f64], threads: Threads) -> (Mat<f64>, Mat<f64>) {
-    let (mut one, mut two) = (Mat::zeros(x.nrows(), new.nrows()), Mat::zeros(x.nrows(), new.nrows()));
-    each_pair_of_columns(&mut one, &mut two, x.ncols(), threads, |j, one, two| {
-        distances_to(x, 0, new, j, r, one, two);
-    });
-    (one, two)
+/// Distances from the rows of `x` to those of `new`: N×N′.
+pub(super) fn between(x: &Mat<f64>, new: MatRef<'_, f64>, distance: Distance, r: &[f64], threads: Threads) -> Mat<f64> {
+    let mut out = Mat::zeros(x.nrows(), new.nrows());
+    each_column(&mut out, x.ncols(), threads, |j, column| distances_to((x, 0), (new, j), distance, r, column));
+    out
 }
 
-/// Runs `f` on column j of both matrices, for every j.
-fn each_pair_of_columns(
-    one: &mut Mat<f64>,
-    two: &mut Mat<f64>,
-    inputs: usize,
-    threads: Threads,
-    f: impl Fn(usize, &mut [f64], &mut [f64]) + Sync,
-) {
-    let (rows, columns) = one.shape();
+/// Runs `f` on every column; a cell costs as much as there are inputs.
+fn each_column(out: &mut Mat<f64>, inputs: usize, threads: Threads, f: impl Fn(usize, &mut [f64]) + Sync) {
+    let (rows, columns) = out.shape();
     if threads == Threads::ONE || rows * columns * inputs < 200_000 {
-        for j in 0..columns {
-            f(j, one.col_as_slice_mut(j), two.col_as_slice_mut(j));
-        }
+        (0..columns).for_each(|j| f(j, out.col_as_slice_mut(j)));
         return;
     }
-    let pairs = one.as_mut().par_col_iter_mut().zip(two.as_mut().par_col_iter_mut()).enumerate();
-    pairs.with_min_len(8).for_each(|(j, (one, two))| {
-        let slices = (one.try_as_col_major_mut(), two.try_as_col_major_mut());
-        if let (Some(one), Some(two)) = slices {
-            f(j, one.as_slice_mut(), two.as_slice_mut());
-        }
+    out.as_mut().par_col_iter_mut().enumerate().with_min_len(8).for_each(|(j, column)| {
+        let column = column.try_as_col_major_mut().expect("a Mat is column-major");
+        f(j, column.as_slice_mut());
     });
 }
 
-/// Σ_{i>j} (linear_ij |x_id − x_jd| + square_ij (x_id − x_jd)²) for every input d: lower triangles.
-pub(super) fn pull(x: &Mat<f64>, linear: &Mat<f64>, square: &Mat<f64>, threads: Threads) -> Vec<f64> {
+/// Σ_{i>j} slope_ij |x_id − x_jd| for every input d: lower triangle.
+pub(super) fn pull(x: &Mat<f64>, slope: &Mat<f64>, threads: Threads) -> Vec<f64> {
     let rows = x.nrows();
     let one_input = |d: usize| {
         let column = x.col_as_slice(d);
-        (0..rows)
-            .map(|j| backward(&column[j..], column[j], &linear.col_as_slice(j)[j..], &square.col_as_slice(j)[j..]))
-            .sum::<f64>()
+        (0..rows).map(|j| backward(&column[j..], column[j], &slope.col_as_slice(j)[j..])).sum::<f64>()
     };
     if threads == Threads::ONE || rows * rows * x.ncols() < 200_000 {
         (0..x.ncols()).map(one_input).collect()
@@ -277,26 +263,27 @@ mod tests {
         for inputs in [1, 3, 4, 5, 9] {
             let x = table(37, inputs);
             let r: Vec<f64> = (0..inputs).map(|d| 0.2 + d as f64).collect();
-            let (mut one, mut two) = (Mat::zeros(37, 37), Mat::zeros(37, 37));
-            within(&x, &r, &mut one, &mut two, Threads::ONE);
-            let (cross_one, cross_two) = between(&x, x.as_ref(), &r, Threads::ONE);
-            let (linear, square) = (table(37, 37), table(37, 37));
             let mut expected = vec![0.0; inputs];
-            for j in 0..37 {
-                for i in j..37 {
-                    let (mut a, mut b) = (0.0, 0.0);
-                    for d in 0..inputs {
-                        let e = (x[(i, d)] - x[(j, d)]).abs();
-                        a += r[d] * e;
-                        b += r[d] * e * e;
-                        expected[d] += linear[(i, j)] * e + square[(i, j)] * e * e;
-                    }
-                    for (one, two) in [(&one, &two), (&cross_one, &cross_two)] {
-                        assert!((one[(i, j)] - a).abs() < 1e-12 && (two[(i, j)] - b).abs() < 1e-12);
+            for distance in [Distance::Absolute, Distance::Square] {
+                let mut inside = Mat::zeros(37, 37);
+                within(&x, distance, &r, &mut inside, Threads::ONE);
+                let across = between(&x, x.as_ref(), distance, &r, Threads::ONE);
+                let power = if matches!(distance, Distance::Square) { 2 } else { 1 };
+                for j in 0..37 {
+                    for i in j..37 {
+                        let delta = |d: usize| (x[(i, d)] - x[(j, d)]).abs();
+                        let sum = (0..inputs).map(|d| r[d] * delta(d).powi(power)).sum::<f64>();
+                        assert!((inside[(i, j)] - sum).abs() < 1e-12 && (across[(i, j)] - sum).abs() < 1e-12);
                     }
                 }
             }
-            for (found, expected) in pull(&x, &linear, &square, Threads::ONE).iter().zip(&expected) {
+            let slope = table(37, 37);
+            for j in 0..37 {
+                for i in j..37 {
+                    (0..inputs).for_each(|d| expected[d] += slope[(i, j)] * (x[(i, d)] - x[(j, d)]).abs());
+                }
+            }
+            for (found, expected) in pull(&x, &slope, Threads::ONE).iter().zip(&expected) {
                 assert!((found - expected).abs() < 1e-10);
             }
         }
@@ -322,14 +309,14 @@ mod tests {
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
-                let (mut one, mut two) = (Mat::zeros(150, 150), Mat::zeros(150, 150));
-                within(&x, &r, &mut one, &mut two, Threads::current());
-                let pulled = pull(&x, &one, &two, Threads::current());
-                (one, two, pulled)
+                let mut out = Mat::zeros(150, 150);
+                within(&x, Distance::Absolute, &r, &mut out, Threads::current());
+                let pulled = pull(&x, &out, Threads::current());
+                (out, pulled)
             })
         };
         assert!(run(1) == run(2));
         let (a, b) = (x.col_as_slice(0), x.col_as_slice(1));
-        assert_eq!(backward(a, 0.3, b, a), backward_body(a, 0.3, b, a));
+        assert_eq!(backward(a, 0.3, b), backward_body(a, 0.3, b));
     }
 }

@@ -465,7 +465,7 @@ impl Model {
     }
 
     /// Nugget of each task, as a standard deviation on its original scale: what the model takes for independent from row to
-    /// row. It is no estimate of the noise: rough families of a kernel machine take up what smooth ones miss, noise
+    /// row. It is no estimate of the noise: the rough family of a kernel machine takes up what the smooth one misses, noise
     /// included, so that it can be far too small where the function is hard to learn. The noise lies between it and the
     /// error on held-out rows.
     pub fn nugget_std(&self) -> Vec<f64> {

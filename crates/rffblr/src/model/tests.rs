@@ -50,20 +50,12 @@ fn data(tasks: &[usize]) -> Dataset {
 fn shared(group: usize, tasks: Vec<usize>) -> Shared {
     let family = |variance: f64, scale: f64| Family { variance, scale };
     let kernel = match group {
-        0 => Kernel {
-            linear: 0.4,
-            rbf: family(0.3, 0.2),
-            laplace: family(0.5, 0.7),
-            laplace_l1: family(0.6, 0.3),
-            relevance: vec![2.5, 0.1, 0.2],
-        },
-        _ => Kernel {
-            linear: 0.1,
-            rbf: family(0.9, 0.3),
-            laplace: family(0.2, 0.4),
-            laplace_l1: family(0.3, 0.5),
-            relevance: vec![0.05, 1.5, 1.2],
-        },
+        0 => {
+            Kernel { linear: 0.4, rbf: family(0.3, 0.2), laplace_l1: family(0.6, 0.3), relevance: vec![2.5, 0.1, 0.2] }
+        }
+        _ => {
+            Kernel { linear: 0.1, rbf: family(0.9, 0.3), laplace_l1: family(0.3, 0.5), relevance: vec![0.05, 1.5, 1.2] }
+        }
     };
     Shared { tasks, kernel, noise: [0.1, 0.03][group] }
 }

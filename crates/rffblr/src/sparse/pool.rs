@@ -6,7 +6,7 @@ use crate::linalg::{Mat, MatMut, Threads, multiply};
 use rand::Rng;
 
 /// Largest standard deviation of a drawn sinusoid's angle over the training rows, in radians. The tails of the rough
-/// spectra are heavy, and faster sinusoids than this can only be told from noise where rows are dense.
+/// spectrum are heavy, and faster sinusoids than this can only be told from noise where rows are dense.
 const FASTEST: f64 = 6.0;
 
 /// D×`count` frequencies of each kernel, one kernel after the other.
@@ -22,17 +22,11 @@ pub(super) fn draw(kernels: &[&Kernel], x: &Mat<f64>, count: usize, rng: &mut im
 /// Frequencies of one kernel; its families have shares of the draw as they have of the variance.
 fn draw_from(kernel: &Kernel, mut out: MatMut<'_, f64>, rng: &mut impl Rng) {
     let (inputs, count) = out.shape();
-    let total = kernel.rbf.variance + kernel.laplace.variance + kernel.laplace_l1.variance;
+    let total = kernel.rbf.variance + kernel.laplace_l1.variance;
     // A share of 0/0 becomes none, and the last family has the rest.
-    let share = |variance: f64| (count as f64 * variance / total).round() as usize;
-    let rbf = share(kernel.rbf.variance).min(count);
-    let laplace = share(kernel.laplace.variance).min(count - rbf);
+    let rbf = ((count as f64 * kernel.rbf.variance / total).round() as usize).min(count);
     let scales = scales(kernel);
-    let families = [
-        (Spectrum::Rbf, rbf, &scales[0]),
-        (Spectrum::LaplaceL2, laplace, &scales[1]),
-        (Spectrum::LaplaceL1, count - rbf - laplace, &scales[2]),
-    ];
+    let families = [(Spectrum::Rbf, rbf, &scales[0]), (Spectrum::LaplaceL1, count - rbf, &scales[1])];
     let mut first = 0;
     for (spectrum, count, scale) in families {
         let (offsets, directions) = (Offsets::Random, Directions::Independent);
@@ -58,19 +52,15 @@ fn slow_down(frequencies: &mut Mat<f64>, x: &Mat<f64>, threads: Threads) {
 }
 
 /// What a standard draw of each spectrum is multiplied by, for each input, so that it gives the family's kernel.
-fn scales(kernel: &Kernel) -> [Vec<f64>; 3] {
+fn scales(kernel: &Kernel) -> [Vec<f64>; 2] {
     let by = |f: &dyn Fn(f64) -> f64| kernel.relevance.iter().map(|&r| f(r)).collect();
-    [
-        by(&|_| (2.0 * kernel.rbf.scale).sqrt()),
-        by(&|r| kernel.laplace.scale * r.sqrt()),
-        by(&|r| kernel.laplace_l1.scale * r),
-    ]
+    [by(&|_| (2.0 * kernel.rbf.scale).sqrt()), by(&|r| kernel.laplace_l1.scale * r)]
 }
 
 /// Typical size of a frequency for each input: the root of the mean square scale of all families.
 pub(super) fn typical(kernels: &[&Kernel]) -> Vec<f64> {
     let families = |kernel: &&Kernel| {
-        let variances = [kernel.rbf.variance, kernel.laplace.variance, kernel.laplace_l1.variance];
+        let variances = [kernel.rbf.variance, kernel.laplace_l1.variance];
         variances.into_iter().zip(scales(kernel))
     };
     let families: Vec<(f64, Vec<f64>)> = kernels.iter().flat_map(families).collect();
@@ -99,8 +89,7 @@ mod tests {
         Kernel {
             linear: 0.3,
             rbf: Family { variance: 0.5, scale: 0.05 },
-            laplace: Family { variance: 0.25, scale: 0.02 },
-            laplace_l1: Family { variance: 0.25, scale: 0.02 },
+            laplace_l1: Family { variance: 0.5, scale: 0.02 },
             relevance: vec![0.5, 1.5],
         }
     }

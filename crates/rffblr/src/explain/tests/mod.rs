@@ -35,11 +35,10 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let links = Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER };
     let none = Family { variance: 0.0, scale: 0.3 };
     let some = |family: Family| Family { variance: 1.0, scale: family.scale.max(0.2) };
-    let nothing = |kernel: Kernel| Kernel { linear: 0.0, rbf: none, laplace: none, laplace_l1: none, ..kernel };
+    let nothing = |kernel: Kernel| Kernel { linear: 0.0, rbf: none, laplace_l1: none, ..kernel };
     vec![
         ("links alone", changed(&kernel, |k| Kernel { linear: 1.0, ..nothing(k) })),
         ("RBF alone", changed(&kernel, |k| Kernel { rbf: some(k.rbf), ..nothing(k) })),
-        ("Laplace alone", changed(&kernel, |k| Kernel { laplace: some(k.laplace), ..nothing(k) })),
         ("Laplace L1 alone", changed(&kernel, |k| Kernel { laplace_l1: some(k.laplace_l1), ..nothing(k) })),
         ("two kernels", kernel.regrouped(data, two_kernels(&kernel))),
         ("sinusoids", fit(data, &sinusoids).unwrap()),

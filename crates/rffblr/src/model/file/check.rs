@@ -231,8 +231,7 @@ fn relevance(what: &str, values: &[f64], inputs: usize) -> std::result::Result<(
 }
 
 fn check_kernel(what: &str, kernel: &Kernel, inputs: usize) -> std::result::Result<(), String> {
-    let Kernel { linear, rbf, laplace, laplace_l1, relevance: scales } = kernel;
-    let families = [rbf, laplace, laplace_l1].map(|family| [family.variance, family.scale]);
-    all_positive(what, &[[*linear, 1.0], families[0], families[1], families[2]].concat(), 8)?;
+    let Kernel { linear, rbf, laplace_l1, relevance: scales } = kernel;
+    all_positive(what, &[*linear, rbf.variance, rbf.scale, laplace_l1.variance, laplace_l1.scale], 5)?;
     relevance(&format!("{what}.relevance"), scales, inputs)
 }
