@@ -4,6 +4,8 @@
 //! here, and nothing is computed there but the what-if panel, which evaluates the model file itself. The page needs no
 //! network. The same model, data and program give the same bytes.
 
+#![warn(missing_docs)]
+
 mod card;
 mod inside;
 mod learned;

@@ -1,6 +1,5 @@
 //! Which rows each fold of a cross-validation tests, and which it trains on.
 
-use rffblr::{Error, Result};
 mod nested;
 mod split;
 mod together;
@@ -10,6 +9,7 @@ pub use split::Split;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rffblr::{Error, Result};
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::Path;
