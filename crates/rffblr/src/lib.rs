@@ -1,23 +1,23 @@
-//! Sparse Bayesian multitask regression on random Fourier features: RFF-BLR.
+//! Bayesian multitask regression by random Fourier features, RFF-BLR, and by their limit, a Gaussian process.
 //!
 //! Inputs are lifted by M random cosines whose dot product approximates a kernel; a Bayesian linear model on them
-//! serves all tasks at once. In ten lines:
+//! serves all tasks at once. The default form, [`Form::Kernel`], is the limit of infinitely many cosines: a Gaussian
+//! process with a learned sum kernel, whose hyper-parameters maximise the marginal likelihood times their prior.
+//! [`Form::Sinusoids`] is a sparse approximation of its posterior mean; [`Form::Cosines`] draws the cosines at random,
+//! as published. In ten lines:
 //!
 //! ```text
-//! φ(x) = √(2/M) cos(Ωᵀx + p)                 features; Ω scaled by bandwidth γ and relevance r
+//! φ(x) = √(2/M) cos(Ωᵀx + p)                 features; Ω scaled by bandwidth γ and input scales r
 //! y_n  = Wᵀφ(x_n) + b + ε_n                  one row of W per feature, one column per task
 //! ε_c  ~ N(0, 1/τ_c)                         noise, shared or per task
 //! w_m  ~ N(0, I/α_m)                         one precision per feature, shared by all tasks:
 //! α_m  ~ Gamma(a₀, b₀)                       a feature that helps no task vanishes for all
 //! q(W) q(b) q(τ) Π q(α_m)                    mean-field posterior, closed-form updates
 //! L(q, γ, r) ≤ ln p(Y)                       the bound: rises with every update,
-//! ∂L/∂ln γ, ∂L/∂ln r                         and is climbed in bandwidth and relevance
+//! ∂L/∂ln γ, ∂L/∂ln r                         and is climbed in bandwidth and input scales
 //! f(x) = Σ_m w_m cos(ω_mᵀx + p_m) + b        one model, two views: a layer of sinusoids,
 //!      ≈ Σ_n β_n κ(x_n, x) + b               or a kernel machine
 //! ```
-//!
-//! [`Form`] says which view a fit takes at its word: by default the exact kernel machine, the limit of infinitely many
-//! cosines; a few sinusoids that reproduce it; or drawn cosines as above.
 //!
 //! # Quick start
 //!

@@ -8,6 +8,7 @@ mod encode;
 mod file;
 mod fit;
 mod prediction;
+mod reference;
 mod suspicions;
 mod weights;
 
