@@ -103,7 +103,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let targets = target_scale.apply(data.targets(), data.target_names())?;
     check_magnitude(&targets, data)?;
-    let rounding = rounding_of(data.targets(), &target_scale);
+    let rounding = rounding_of(data, &target_scale);
     let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
     let found = match settings.form {
         Form::Cosines => waves::fit(&problem, settings, data.effective_rows(), observer)?,
@@ -210,9 +210,11 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
     Ok(Groups { groups, trace, stop })
 }
 
-/// Variance that rounding adds to the noise of each task, on the scale of the fit.
-fn rounding_of(targets: MatRef<'_, f64>, scale: &Standardiser) -> Vec<f64> {
-    let column = |c: usize| targets.col(c).iter().copied().collect::<Vec<f64>>();
+/// Variance that rounding adds to the noise of each task, on the scale of the fit. Copies of a row are one row: that their
+/// targets agree says nothing of how finely these were recorded.
+fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
+    let (targets, rows) = (data.targets(), data.distinct_rows());
+    let column = |c: usize| rows.iter().map(|&row| targets[(row, c)]).collect::<Vec<f64>>();
     let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
     // A target of two equally frequent values has a third; more would say that nothing can be learned.
     (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()
@@ -316,7 +318,7 @@ impl Model {
                 match waves.origin.as_slice() {
                     [] => waves.leave_one_out(inputs.as_ref(), &targets, &root, threads),
                     origin => {
-                        let rounding = rounding_of(data.targets(), &self.target_scale);
+                        let rounding = rounding_of(data, &self.target_scale);
                         let problem = Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding);
                         waves.leave_one_out_of(&Machines::new(&problem, origin, threads)?, &targets, threads)
                     }
