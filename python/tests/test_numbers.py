@@ -165,8 +165,7 @@ def test_intervals_hold_with_equal_weights_and_with_true_precisions():
 
 def test_weights_are_repeated_rows():
     X, Y = smooth(rows=40)
-    # More copies would look like values recorded in steps: at most half of them distinct.
-    weights = np.random.default_rng(0).integers(0, 3, 40)
+    weights = np.random.default_rng(0).integers(0, 6, 40)
     # One target: which of several depart from the shared kernel is judged by leaving rows out, and a copy is a row.
     Y = Y[:, :1]
     weighted = RFFBLRRegressor(weights="repeats").fit(X, Y, sample_weight=weights)

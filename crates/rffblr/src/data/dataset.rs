@@ -231,6 +231,20 @@ impl Dataset {
         }
     }
 
+    /// The rows of weight, of rows that are copies of each other (inputs and targets) the first.
+    pub(crate) fn distinct_rows(&self) -> Vec<usize> {
+        let columns = |row: usize| {
+            let inputs = (0..self.input_names.len()).map(move |d| self.inputs()[(row, d)]);
+            inputs.chain((0..self.target_names.len()).map(move |c| self.targets[(row, c)])).map(canonical)
+        };
+        let order = |a: &usize, b: &usize| columns(*a).cmp(columns(*b));
+        let mut rows: Vec<usize> =
+            (0..self.rows()).filter(|&row| self.weights().is_none_or(|w| w[row] > 0.0)).collect();
+        rows.sort_by(order);
+        rows.dedup_by(|a, b| order(a, b).is_eq());
+        rows
+    }
+
     /// SHA-256 of names, shapes, numbers, and weights as a model sees them: equal for equal data on every machine.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
@@ -270,11 +284,14 @@ pub(crate) fn input_fingerprint(inputs: MatRef<'_, f64>) -> String {
 fn hash_numbers(hash: &mut Sha256, table: MatRef<'_, f64>) {
     for column in 0..table.ncols() {
         for value in table.col(column).iter() {
-            // One bit pattern for every NaN and for both zeros.
-            let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
-            hash.update(canonical.to_bits().to_le_bytes());
+            hash.update(canonical(*value).to_le_bytes());
         }
     }
+}
+
+/// One bit pattern for every NaN and for both zeros.
+fn canonical(value: f64) -> u64 {
+    if value.is_nan() { f64::NAN } else { value + 0.0 }.to_bits()
 }
 
 fn text_of(hash: Sha256) -> String {

@@ -108,7 +108,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let targets = target_scale.apply(data.targets(), data.target_names())?;
     check_magnitude(&targets, data)?;
-    let rounding = rounding_of(data.targets(), &target_scale);
+    let rounding = rounding_of(data, &target_scale);
     let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
     let Settings { max_iterations, seed, .. } = *settings;
     let found = match &settings.form {
@@ -221,9 +221,11 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
     Ok(Groups { groups, trace, stop })
 }
 
-/// Variance that rounding adds to the noise of each task, on the scale of the fit.
-fn rounding_of(targets: MatRef<'_, f64>, scale: &Standardiser) -> Vec<f64> {
-    let column = |c: usize| targets.col(c).iter().copied().collect::<Vec<f64>>();
+/// Variance that rounding adds to the noise of each task, on the scale of the fit. Copies of a row are one row: that their
+/// targets agree says nothing of how finely these were recorded.
+fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
+    let (targets, rows) = (data.targets(), data.distinct_rows());
+    let column = |c: usize| rows.iter().map(|&row| targets[(row, c)]).collect::<Vec<f64>>();
     let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
     // A target of two equally frequent values has a third; more would say that nothing can be learned.
     (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()
@@ -323,7 +325,7 @@ impl Model {
         let problem = || {
             let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
             let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
-            let rounding = rounding_of(data.targets(), &self.target_scale);
+            let rounding = rounding_of(data, &self.target_scale);
             Ok((Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding), targets))
         };
         let LeftOut { residual, variance, leverage } = self.function.leave_one_out(problem, threads)?;

@@ -231,3 +231,34 @@ fn sinusoids_reproduce_every_machine() {
         assert!(squares(&left_out.mean) >= squares(&of_machine.mean) * (1.0 - 1e-12));
     }
 }
+
+/// Copies of whole rows are no sign of rounding, however many: targets without a step, most of whose values are copies.
+#[test]
+fn repeats_equal_copies_of_rows() {
+    let (x, noise) = (normal(30, 2, 3), normal(30, 1, 4));
+    let y = Mat::from_fn(30, 1, |n, _| (2.0 * x[(n, 0)]).sin() + x[(n, 1)] + 0.2 * noise[(n, 0)]);
+    let data = Dataset::new(x, y).unwrap();
+    let counts: Vec<usize> = (0..30).map(|n| [5, 3, 4, 0, 2][n % 5]).collect();
+    let copies: Vec<usize> = (0..30).flat_map(|n| vec![n; counts[n]]).collect();
+    let copied = data.select(&copies).unwrap();
+    let weighted = data.with_weights(Weights::Repeats(counts.iter().map(|&w| w as f64).collect())).unwrap();
+    let (a, b) = (fit(&weighted, &Settings::DEFAULT).unwrap(), fit(&copied, &Settings::DEFAULT).unwrap());
+    let new = normal(10, 2, 5);
+    let (p, q) = (a.predict(new.as_ref()).unwrap(), b.predict(new.as_ref()).unwrap());
+    for n in 0..10 {
+        assert!((p.mean[(n, 0)] - q.mean[(n, 0)]).abs() < 1e-7, "{} {}", p.mean[(n, 0)], q.mean[(n, 0)]);
+        assert!((p.std[(n, 0)] - q.std[(n, 0)]).abs() < 1e-7, "{} {}", p.std[(n, 0)], q.std[(n, 0)]);
+    }
+}
+
+/// Rows of whole numbers, some twice, beside one of weight zero that is none.
+#[test]
+fn rounding_is_that_of_distinct_rows_of_weight() {
+    let x = Mat::from_fn(9, 1, |n, _| (n % 6) as f64);
+    let y = Mat::from_fn(9, 1, |n, _| if n == 5 { 0.123 } else { [0.0, 3.0, 4.0, 7.0, 11.0, 0.0][n % 6] });
+    let weights = (0..9).map(|n| f64::from(u8::from(n != 5))).collect();
+    let data = Dataset::new(x, y).unwrap().with_weights(Weights::Relative(weights)).unwrap();
+    assert_eq!(data.distinct_rows(), [0, 1, 2, 3, 4]);
+    let scale = Standardiser::identity(1);
+    assert!((rounding_of(&data, &scale)[0] - 1.0 / 12.0).abs() < 1e-12);
+}
