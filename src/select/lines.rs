@@ -96,11 +96,10 @@ impl<W: Write> End<W> {
 
 fn parse<R: DeserializeOwned>(path: &Path, header: &str, bytes: &[u8]) -> Result<Contents<R>> {
     let mut lines = bytes.split(|&byte| byte == b'\n');
-    if lines.next() != Some(header.as_bytes()) {
-        return Err(refused(
-            path,
-            format!("it does not begin with {header}; name another file, or one that is not there yet"),
-        ));
+    let first = lines.next().unwrap_or_default();
+    if first != header.as_bytes() {
+        let found: String = String::from_utf8_lossy(first).chars().take(80).collect();
+        return Err(refused(path, format!("it begins with {found}, not with {header}; name another file")));
     }
     let mut contents = Contents { records: Vec::new(), unreadable: 0 };
     for line in lines.filter(|line| !line.is_empty()) {
@@ -193,7 +192,7 @@ mod tests {
         for other in ["my notes\n", "my notes", "{}\n[1]\n", "{\"what\":\"counts\",\"format\":2}\n[1]\n"] {
             fs::write(&path, other).unwrap();
             let message = open(&path).unwrap_err().to_string();
-            assert!(message.contains("does not begin with {\"what\":\"counts\"}"), "{message}");
+            assert!(message.contains("not with {\"what\":\"counts\"}"), "{message}");
             assert!(JsonLines::read::<Count>(&path, HEADER).is_err());
             assert_eq!(fs::read_to_string(&path).unwrap(), other);
         }

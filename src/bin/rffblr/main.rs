@@ -8,7 +8,6 @@ mod demo;
 mod evaluate;
 mod fit;
 mod inspect;
-mod memory;
 mod output;
 mod predict;
 mod report;
