@@ -29,7 +29,7 @@ fn settings() -> Vec<(String, &'static str, [String; 3])> {
 #[pyfunction]
 fn write_whole(path: PathBuf, text: &str) -> PyResult<()> {
     let written = rffblr::files::write_whole(&path, true, |file| file.write_all(text.as_bytes()));
-    Ok(written.map_err(|source| errors::Failure::from(rffblr::Error::Io { path, source }))?)
+    Ok(written.map_err(rffblr::Error::io(&path)).map_err(errors::Failure::from)?)
 }
 
 /// Compiled part of the package rffblr.

@@ -99,7 +99,7 @@ impl Plan {
             Ok(Some((check, _))) => Ok(Ok(check)),
             Ok(None) => Ok(Err(too_long(PATIENCE.max(start.elapsed().as_secs_f64())))),
             Err(problem) if asked => Err(problem),
-            Err(problem) => Ok(Err(format!("{UNCHECKED}: {}.", output::explained(&problem)))),
+            Err(problem) => Ok(Err(format!("{UNCHECKED}: {problem:#}."))),
         }
     }
 }

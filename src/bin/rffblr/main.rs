@@ -96,7 +96,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            output::tell(&format!("error: {}", output::explained(&problem)));
+            output::tell(&format!("error: {problem:#}"));
             ExitCode::FAILURE
         }
     }

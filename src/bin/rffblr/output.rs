@@ -21,19 +21,6 @@ pub fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// An error and its causes in one line. Errors of the library name their cause themselves: it is not told again.
-pub fn explained(problem: &anyhow::Error) -> String {
-    let mut told = String::new();
-    for cause in problem.chain().map(ToString::to_string) {
-        match told.as_str() {
-            "" => told = cause,
-            known if known.contains(&cause) => {}
-            _ => told = format!("{told}: {cause}"),
-        }
-    }
-    told
-}
-
 /// Tells something the user may not expect.
 pub fn note(text: &str) {
     tell(&format!("note: {text}"));
