@@ -65,6 +65,7 @@ pub mod select;
 mod sparse;
 pub mod table;
 mod vb;
+pub mod words;
 
 pub use error::{Error, Result};
 pub use model::{

@@ -39,7 +39,6 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("PRESETS", PRESETS.to_vec())?;
     module.add_class::<model::Model>()?;
-    module.add_class::<model::Fit>()?;
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(write_whole, module)?)?;

@@ -7,7 +7,7 @@
 
 use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
 use crate::error::Result;
-use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, dot, multiply, outer, scale_rows};
+use crate::linalg::{Accumulate, Mat, MatRef, Spectral, Threads, dot, multiply, outer, scale_rows};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use crate::vb::{Group, Problem};
@@ -147,7 +147,7 @@ impl Decomposition {
         let dual = x.nrows() < x.ncols();
         let wide = if dual { x.as_ref() } else { x.as_ref().transpose() };
         let mut gram = Mat::zeros(wide.nrows(), wide.nrows());
-        outer(gram.as_mut(), Into::Replace, wide, threads);
+        outer(gram.as_mut(), Accumulate::Replace, wide, threads);
         let size = gram.nrows();
         let Spectral { values, vectors } =
             Spectral::new(gram).unwrap_or(Spectral { values: vec![0.0; size], vectors: Mat::zeros(size, size) });

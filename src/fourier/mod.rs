@@ -9,7 +9,7 @@ mod spectrum;
 pub(crate) use cosine::cosines;
 pub use spectrum::Spectrum;
 
-use crate::linalg::{Into, Mat, MatRef, Threads, map_columns, orthonormal, product, scale_rows, select_columns};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, map_columns, orthonormal, product, scale_rows, select_columns};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -158,7 +158,7 @@ impl Basis {
         let mut scaled = self.directions.clone();
         scale_rows(&mut scaled, &factors);
         let angles = out.as_mut().subcols_mut(0, self.cosines());
-        product(angles, Into::Replace, inputs, scaled.as_ref(), 1.0, threads);
+        product(angles, Accumulate::Replace, inputs, scaled.as_ref(), 1.0, threads);
     }
 
     /// Φ (equation 1) in place of projections: √(2/M) cos(√γ P + p), then the links, then ones in what columns are left.

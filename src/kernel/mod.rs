@@ -21,7 +21,7 @@ pub(crate) use pairs::exponentials;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use pairs::{Level, level};
 
-use crate::linalg::{Into, Mat, MatRef, Threads, multiply, outer};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, multiply, outer};
 use serde::{Deserialize, Serialize};
 
 /// One family of cosines: the variance v of its share of the function and the scale γ of its spectrum.
@@ -77,7 +77,7 @@ struct Fixed {
 impl Fixed {
     fn new(x: &Mat<f64>, threads: Threads) -> Fixed {
         let mut linear = Mat::zeros(x.nrows(), x.nrows());
-        outer(linear.as_mut(), Into::Replace, x.as_ref(), threads);
+        outer(linear.as_mut(), Accumulate::Replace, x.as_ref(), threads);
         for j in 0..linear.ncols() {
             linear.col_as_slice_mut(j).iter_mut().for_each(|v| *v /= x.ncols() as f64);
         }
@@ -203,7 +203,7 @@ impl Kernel {
     pub(crate) fn gram(&self, x: &Mat<f64>, threads: Threads) -> Mat<f64> {
         let rows = x.nrows();
         let mut gram = Mat::zeros(rows, rows);
-        outer(gram.as_mut(), Into::Replace, x.as_ref(), threads);
+        outer(gram.as_mut(), Accumulate::Replace, x.as_ref(), threads);
         let (mut absolute, mut square) = (Mat::zeros(rows, rows), Mat::zeros(rows, rows));
         let add = |family: Family, distance: &mut [f64], column: &mut [f64]| {
             distance.iter_mut().for_each(|d| *d *= -family.scale);

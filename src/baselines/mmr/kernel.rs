@@ -5,7 +5,7 @@
 
 use crate::data::Standardiser;
 use crate::error::Result;
-use crate::linalg::{Into, Mat, MatRef, Threads, dot, multiply, outer, scale_columns};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, dot, multiply, outer, scale_columns};
 
 /// How inputs enter the distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Kernel {
         scale_columns(&mut inputs, |j| factors[j]);
         let rows = inputs.nrows();
         let mut k = Mat::zeros(rows, rows);
-        outer(k.as_mut(), Into::Replace, inputs.as_ref(), Threads::current());
+        outer(k.as_mut(), Accumulate::Replace, inputs.as_ref(), Threads::current());
         let lengths: Vec<f64> = (0..rows).map(|n| k[(n, n)]).collect();
         let mut distance = 0.0;
         for j in 0..rows {

@@ -1,7 +1,7 @@
 //! The check of a model on rows it has not seen: whether it is run, how far it is, and the table of its scores.
 
-use crate::fit::significant;
 use crate::output;
+use crate::output::significant;
 use crate::training::Training;
 use crate::watch::duration;
 use anyhow::{Context, Result};

@@ -38,6 +38,11 @@ pub fn table<T: ToString>(header: impl IntoIterator<Item = T>, rows: Vec<Vec<Str
     table
 }
 
+/// Four significant digits.
+pub fn significant(value: f64) -> String {
+    rffblr::words::significant(value, 4)
+}
+
 /// A bar on standard error, shown only on a terminal.
 pub fn progress(length: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::new(length);

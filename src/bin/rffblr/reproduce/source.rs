@@ -6,6 +6,7 @@ use crate::{data, output};
 use anyhow::{Context, Result, bail};
 use rffblr::catalogue;
 use rffblr::data::{Folds, NestedFolds};
+use rffblr::files::hex;
 use rffblr::select::Grid;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -130,6 +131,5 @@ fn inner(nested: &NestedFolds, training: &Training, folds: &Folds, fold: usize) 
 
 /// SHA-256 of lists of rows.
 fn digest(lists: &impl serde::Serialize) -> Result<String> {
-    let sum = Sha256::digest(serde_json::to_vec(lists)?);
-    Ok(sum.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(Sha256::digest(serde_json::to_vec(lists)?)))
 }
