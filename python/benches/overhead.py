@@ -1,4 +1,4 @@
-"""What Python costs: a fit here against the same fit inside the library, predictions against the formula in numpy.
+"""What Python costs: a fit here against the same fit by the compiled part, predictions against the formula in numpy.
 
 Both of a pair run in turn, in this one process, on one thread each. Times are those of the processor, since a machine is
 rarely alone with a benchmark; the shortest of each is taken.
@@ -37,12 +37,13 @@ def shortest(repeat, *works):
 
 
 def fit_ratio(rows, repeat, **settings):
-    """Seconds of a fit from Python, and of the same fit by the library's own function."""
+    """Seconds of a fit from Python, and of the same fit by the compiled part alone."""
     X, Y = data(rows)
     model = RFFBLRRegressor(**settings)
     given = model._read_training(X, Y, None)
-    fit = _rffblr.Fit(given, model.preset, model._settings(), 1)
-    return tuple(shortest(repeat, lambda: model.fit(X, Y), fit.run))
+    settings = model._settings()
+    compiled = lambda: _rffblr.fit(given, model.preset, settings, 1, None)  # noqa: E731
+    return tuple(shortest(repeat, lambda: model.fit(X, Y), compiled))
 
 
 def cosines_in_numpy(model):

@@ -20,7 +20,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let text = error.to_string();
         Failure(match &error {
-            Error::Io { source, .. } => match source.kind() {
+            Error::Io { cause, .. } => match cause.kind() {
                 ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
                 ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
                 _ => PyOSError::new_err(text),

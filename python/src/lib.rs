@@ -32,7 +32,7 @@ fn settings() -> Vec<Row> {
 #[pyfunction]
 fn write_whole(path: PathBuf, text: &str) -> PyResult<()> {
     let written = rffblr::internals::write_whole(&path, true, |file| file.write_all(text.as_bytes()));
-    Ok(written.map_err(|source| errors::Failure::from(rffblr::Error::Io { path, source }))?)
+    Ok(written.map_err(rffblr::Error::io(&path)).map_err(errors::Failure::from)?)
 }
 
 /// Compiled part of the package rffblr.
@@ -42,7 +42,6 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("PRESETS", PRESETS.map(|(name, ..)| name).to_vec())?;
     module.add_class::<model::Model>()?;
-    module.add_class::<model::Fit>()?;
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(write_whole, module)?)?;

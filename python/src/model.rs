@@ -79,28 +79,6 @@ pub fn fit(
     })
 }
 
-/// A fit by the library's own function, ready to run: what a benchmark compares with.
-#[pyclass(frozen, module = "rffblr._rffblr")]
-pub struct Fit {
-    data: Dataset,
-    settings: Settings,
-    pool: rayon::ThreadPool,
-}
-
-#[pymethods]
-impl Fit {
-    #[new]
-    fn new(given: Given<'_>, preset: Option<&str>, settings: Vec<(String, String)>, count: usize) -> PyResult<Fit> {
-        Ok(Fit { data: given.encode()?.data, settings: named(preset, &settings)?, pool: threads(count)? })
-    }
-
-    /// Fits, and forgets what it found.
-    fn run(&self, py: Python<'_>) -> PyResult<()> {
-        released(py, &self.pool, || rffblr::fit(&self.data, &self.settings))?.map_err(Failure::from)?;
-        Ok(())
-    }
-}
-
 /// Settings from a preset and texts by name.
 fn named(preset: Option<&str>, settings: &[(String, String)]) -> PyResult<Settings> {
     Ok(Settings::named(preset, settings).map_err(Failure::from)?)

@@ -1,7 +1,7 @@
 //! The check of a model on rows it has not seen: whether it is run, how far it is, and the table of its scores.
 
-use crate::fit::significant;
 use crate::output;
+use crate::output::significant;
 use crate::training::Training;
 use crate::watch::duration;
 use anyhow::{Context, Result};
@@ -99,7 +99,7 @@ impl Plan {
             Ok(Some((check, _))) => Ok(Ok(check)),
             Ok(None) => Ok(Err(too_long(PATIENCE.max(start.elapsed().as_secs_f64())))),
             Err(problem) if asked => Err(problem),
-            Err(problem) => Ok(Err(format!("{UNCHECKED}: {}.", output::explained(&problem)))),
+            Err(problem) => Ok(Err(format!("{UNCHECKED}: {problem:#}."))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `rffblr fit`: from a table to a model file, with a verdict on how far to trust it.
 
 use crate::checking::{self, Plan, Wanted, wanted};
-use crate::output;
+use crate::output::{self, significant};
 use crate::settings::SettingArguments;
 use crate::training::{TableArguments, file_of};
 use anyhow::Result;
@@ -163,17 +163,4 @@ fn made_of(model: &Model) -> String {
             format!("Kept {kept} of {drawn} features")
         }
     }
-}
-
-/// Four significant digits.
-pub fn significant(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 || !size.is_finite() {
-        return value.to_string();
-    }
-    if !(1e-3..1e6).contains(&size) {
-        return format!("{value:.3e}");
-    }
-    let decimals = (3 - size.log10().floor() as i32).clamp(0, 6) as usize;
-    format!("{value:.decimals$}")
 }

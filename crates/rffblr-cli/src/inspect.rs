@@ -1,10 +1,10 @@
 //! `rffblr inspect` shows what a model is; `rffblr verify` proves that its file still computes what it stored.
 
 use crate::checking;
-use crate::fit::significant;
-use crate::output;
+use crate::output::{self, significant};
 use anyhow::{Result, bail};
 use rffblr::data::{Encoding, MissingInputs, Weights};
+use rffblr::internals::plural;
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::Mat;
 use rffblr::{Form, Model, Sinusoid, Stop};
@@ -107,14 +107,14 @@ fn facts(model: &Model) -> Value {
 fn words(model: &Model) -> String {
     let (targets, inputs) = (model.target_names(), model.input_names());
     let (sinusoids, links) = (model.sinusoids(), model.links());
-    let lines = if links.is_empty() { String::new() } else { format!(", {}", count(links.len(), "straight line")) };
+    let lines = if links.is_empty() { String::new() } else { format!(", {}", plural(links.len(), "straight line")) };
     let mut text = format!(
         "A model of {} from {}: the sum of {}{lines} and a constant.\n",
-        count(targets.len(), "target"),
-        count(inputs.len(), "input"),
+        plural(targets.len(), "target"),
+        plural(inputs.len(), "input"),
         match &model.settings().form {
             Form::Kernel => format!("{} kernel terms, one for each training row", model.active_features()),
-            Form::Sinusoids { .. } | Form::Cosines(_) => count(sinusoids.len(), "cosine"),
+            Form::Sinusoids { .. } | Form::Cosines(_) => plural(sinusoids.len(), "cosine"),
         },
     );
     if model.settings().form == Form::Kernel {
@@ -194,10 +194,6 @@ fn kernel_table(kernel: &Kernel) -> comfy_table::Table {
 
 fn section(title: &str, table: comfy_table::Table) -> String {
     format!("\n{title}\n{table}\n")
-}
-
-fn count(number: usize, what: &str) -> String {
-    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
 /// The encoded inputs by falling scale in the kernel of a task, and what raw column each comes from.

@@ -8,7 +8,6 @@ mod demo;
 mod evaluate;
 mod fit;
 mod inspect;
-mod memory;
 mod output;
 mod predict;
 mod report;
@@ -97,7 +96,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            output::tell(&format!("error: {}", output::explained(&problem)));
+            output::tell(&format!("error: {problem:#}"));
             ExitCode::FAILURE
         }
     }

@@ -21,19 +21,6 @@ pub fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// An error and its causes in one line. Errors of the library name their cause themselves: it is not told again.
-pub fn explained(problem: &anyhow::Error) -> String {
-    let mut told = String::new();
-    for cause in problem.chain().map(ToString::to_string) {
-        match told.as_str() {
-            "" => told = cause,
-            known if known.contains(&cause) => {}
-            _ => told = format!("{told}: {cause}"),
-        }
-    }
-    told
-}
-
 /// Tells something the user may not expect.
 pub fn note(text: &str) {
     tell(&format!("note: {text}"));
@@ -49,6 +36,11 @@ pub fn table<T: ToString>(header: impl IntoIterator<Item = T>, rows: Vec<Vec<Str
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// Four significant digits.
+pub fn significant(value: f64) -> String {
+    rffblr::internals::significant(value, 4)
 }
 
 /// A bar on standard error, shown only on a terminal.

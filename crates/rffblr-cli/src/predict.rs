@@ -1,7 +1,7 @@
 //! `rffblr predict`: a model and a table in, predictions with their uncertainty out.
 
-use crate::fit::significant;
 use crate::output;
+use crate::output::significant;
 use crate::training::{delimiter, tell};
 use anyhow::{Context, Result, bail};
 use rffblr::data::Encoder;

@@ -6,6 +6,7 @@ use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use rffblr::Model;
 use rffblr::data::{Dataset, Encoder, Encoding, Note, Roles};
+use rffblr::internals::hex;
 use rffblr_report::{Options, Report};
 use rffblr_tables as table;
 use rffblr_tables::ReadOptions;
@@ -216,7 +217,7 @@ fn roles(encoder: &Encoder, arguments: &Arguments) -> Result<Roles> {
 
 fn sha256(path: &Path) -> Result<String> {
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(Sha256::digest(bytes)))
 }
 
 /// What was typed.

@@ -170,13 +170,5 @@ fn judged(model: &Model, marks: &Marks, headline: String) -> Verdict {
 
 /// Three significant digits.
 pub(super) fn significant(value: f64) -> String {
-    let size = value.abs();
-    if size == 0.0 || !size.is_finite() {
-        return value.to_string();
-    }
-    if !(1e-3..1e6).contains(&size) {
-        return format!("{value:.2e}");
-    }
-    let decimals = (2 - size.log10().floor() as i32).clamp(0, 6) as usize;
-    format!("{value:.decimals$}")
+    rffblr::internals::significant(value, 3)
 }

@@ -88,7 +88,7 @@ impl<R: Read> Lines<'_, R> {
             self.bytes.clear();
             let limit = MAX_RECORD as u64 + 1;
             let outcome = (&mut self.input).take(limit).read_until(b'\n', &mut self.bytes);
-            let count = outcome.map_err(|source| TableError::Read { file: file(), source })?;
+            let count = outcome.map_err(|cause| TableError::Read { file: file(), cause })?;
             if count == 0 {
                 return Ok(None);
             }

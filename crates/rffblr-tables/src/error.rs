@@ -34,8 +34,8 @@ impl fmt::Display for Place {
 #[allow(missing_docs, reason = "the fields are the place and the text that the message shows")]
 pub enum TableError {
     /// The operating system refused to open or read the file.
-    #[error("cannot read {file}: {source}")]
-    Read { file: String, source: io::Error },
+    #[error("cannot read {file}: {cause}")]
+    Read { file: String, cause: io::Error },
 
     /// A folder where a file is needed.
     #[error("{file} is a folder, not a table; name a file")]
@@ -183,8 +183,8 @@ pub enum TableError {
     Columns(#[from] ColumnsError),
 
     /// The table could not be written.
-    #[error("cannot write the table: {source}")]
-    Write { source: io::Error },
+    #[error("cannot write the table: {cause}")]
+    Write { cause: io::Error },
 
     /// The Parquet encoder refused the table.
     #[error("cannot write the table as Parquet: {message}")]

@@ -28,7 +28,7 @@ pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, 
     let file = source.name().to_owned();
     let attempt = AssertUnwindSafe(|| match source.path() {
         Some(path) => {
-            let input = File::open(path).map_err(|source| TableError::Read { file: file.clone(), source })?;
+            let input = File::open(path).map_err(|cause| TableError::Read { file: file.clone(), cause })?;
             read_chunks(&file, input, options)
         }
         None => read_chunks(&file, Bytes::from(source.all()?), options),

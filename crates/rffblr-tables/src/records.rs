@@ -184,7 +184,7 @@ impl<'a, R: Read> Records<'a, R> {
         // Doubling keeps the number of looks at a long row small.
         let wanted = kept.max(self.chunk).min(MAX_RECORD + 1 - kept) as u64;
         let outcome = (&mut self.input).take(wanted).read_to_end(bytes);
-        let count = outcome.map_err(|source| TableError::Read { file: self.file.to_owned(), source })?;
+        let count = outcome.map_err(|cause| TableError::Read { file: self.file.to_owned(), cause })?;
         self.at_end = (count as u64) < wanted;
         let mut first = 0;
         if self.line == 0 {

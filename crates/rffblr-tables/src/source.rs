@@ -29,7 +29,7 @@ impl Source {
             return Ok(Source::stream("standard input", Box::new(io::stdin())));
         }
         let name = path.display().to_string();
-        let failed = |source| TableError::Read { file: name.clone(), source };
+        let failed = |cause| TableError::Read { file: name.clone(), cause };
         let found = fs::metadata(path).map_err(failed)?;
         if found.is_dir() {
             return Err(TableError::Folder { file: name });
@@ -65,7 +65,7 @@ impl Source {
         match &mut self.input {
             Input::File(path) => match File::open(path) {
                 Ok(file) => Ok(Box::new(file)),
-                Err(source) => Err(TableError::Read { file: self.name.clone(), source }),
+                Err(cause) => Err(TableError::Read { file: self.name.clone(), cause }),
             },
             Input::Stream { rest, kept } => Ok(Box::new(Replay { rest, kept, at: 0 })),
         }
@@ -86,7 +86,7 @@ impl Source {
         let outcome = self.open()?.take(limit).read_to_end(&mut bytes);
         match outcome {
             Ok(_) => Ok(bytes),
-            Err(source) => Err(TableError::Read { file: self.name.clone(), source }),
+            Err(cause) => Err(TableError::Read { file: self.name.clone(), cause }),
         }
     }
 }

@@ -56,7 +56,7 @@ pub fn write_csv(table: &Table, out: impl Write) -> Result<(), TableError> {
         }
         out.flush()
     };
-    csv().map_err(|source| TableError::Write { source })
+    csv().map_err(|cause| TableError::Write { cause })
 }
 
 fn separate(out: &mut impl Write, index: usize) -> io::Result<()> {
@@ -75,7 +75,7 @@ fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
 /// Writes a table as Parquet: optional doubles and UTF-8 strings, missing cells null, snappy compression.
 pub fn write_parquet(table: &Table, out: impl Write + Send) -> Result<(), TableError> {
     parquet(table, out).map_err(|error| match error {
-        ParquetError::External(source) => TableError::Write { source: io::Error::other(source) },
+        ParquetError::External(cause) => TableError::Write { cause: io::Error::other(cause) },
         other => TableError::WriteParquet { message: other.to_string() },
     })
 }

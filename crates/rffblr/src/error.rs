@@ -1,6 +1,6 @@
 //! The one error type of the library. Every variant says what happened, where, and what to do about it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What can go wrong. Failing to converge is not an error: it is a [`Stop`](crate::Stop) reason of the fit.
 #[derive(Debug, thiserror::Error)]
@@ -107,12 +107,12 @@ pub enum Error {
     #[error(transparent)]
     Metrics(#[from] crate::metrics::MetricsError),
     /// A file could not be read or written.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}: {cause}", path = path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
+        /// What the operating system said. The message shows it, so it is not a `source()` besides.
+        cause: std::io::Error,
     },
     /// A journal of selections, or another file of records, is not what it should be.
     #[error("{path}: {problem}", path = path.display())]
@@ -130,6 +130,13 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+impl Error {
+    /// What the operating system said about a file.
+    pub fn io(path: &Path) -> impl Fn(std::io::Error) -> Error {
+        |cause| Error::Io { path: path.to_owned(), cause }
+    }
 }
 
 /// Shorthand for results of this library.

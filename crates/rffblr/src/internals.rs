@@ -6,9 +6,10 @@ pub use crate::data::dataset::{check_inputs, expect_count};
 pub use crate::data::roles::numbers;
 pub use crate::files::{folder_of, hex, is_device, write_whole};
 pub use crate::linalg::dense::{
-    Cholesky, Into, Spectral, dot, map_columns, multiply, outer, product, scale_columns, scale_rows, select_columns,
-    select_rows,
+    Accumulate, Cholesky, Spectral, dot, map_columns, multiply, outer, product, scale_columns, scale_rows,
+    select_columns, select_rows,
 };
 pub use crate::table::check_names;
 pub use crate::table::words::{did_you_mean, excerpt, has_comma_inside, how_to_correct, is_percentage, number_text};
 pub use crate::vb::problem::{Group, Problem};
+pub use crate::words::{plural, significant};

@@ -62,6 +62,7 @@ mod settings;
 mod sparse;
 pub mod table;
 mod vb;
+mod words;
 
 // Files that tests of other crates include name the model by its crate.
 #[cfg(test)]

@@ -165,7 +165,7 @@ fn run_all(
     in_parallel(workers, jobs.len(), |number| -> Result<()> {
         let job = &jobs[number];
         if let Err(problem) = run_job(series[job.series], job, run, store, bandwidths, &watch) {
-            let text = format!("{}, fold {}: {}", name(&series[job.series]), job.fold + 1, output::explained(&problem));
+            let text = format!("{}, fold {}: {problem:#}", name(&series[job.series]), job.fold + 1);
             watch.tell(&format!("error: {text}"));
             failures.lock().unwrap_or_else(PoisonError::into_inner).push(text);
         }

@@ -1,35 +1,19 @@
 //! `rffblr reproduce figure3`: what a fit costs against the number of tasks and of samples.
 
+use super::cost::{Key, Record, measure, measure_apart};
 use super::document::{Block, Document};
 use super::plot::{self, Curve, Look, Panel, Picture};
-use super::record::{machine, thread_seconds};
 use super::store::Store;
-use crate::memory::peak_of;
 use crate::output;
 use crate::watch::Watch;
 use anyhow::{Context, Result, bail};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
-use rand_distr::{Distribution, StandardNormal};
-use rffblr::data::Dataset;
-use rffblr::linalg::Mat;
-use rffblr_methods::evaluate::{Summary, in_parallel};
-use rffblr_methods::method::{Method, by_name};
-use rffblr_methods::select::Plan;
-use serde::{Deserialize, Serialize};
+use rffblr_methods::evaluate::Summary;
+use rffblr_methods::method::Method;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Name of the experiment in its raw results.
 pub const EXPERIMENT: &str = "figure3";
-
-/// Inputs of the synthetic data.
-const INPUTS: usize = 50;
-/// Products of two inputs that make up a target.
-const PRODUCTS: usize = 10;
-/// Standard deviation of the noise; that of the signal is 1.
-const NOISE: f64 = 0.3;
 
 #[derive(clap::Args)]
 #[command(before_long_help = "\
@@ -60,42 +44,16 @@ pub struct Arguments {
     /// Say nothing unless it fails
     #[arg(short, long)]
     quiet: bool,
-}
-
-/// One fit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
-    #[serde(flatten)]
-    key: Key,
-    version: String,
-    machine: String,
-    wall_seconds: f64,
-    cpu_seconds: Option<f64>,
-    /// Most memory the fit had in use at once, the data not counted.
-    peak_bytes: usize,
-    active_features: Option<usize>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Key {
-    method: String,
-    tasks: usize,
-    samples: usize,
-    /// Counted from 1; also the seed of the data and of the fit.
-    repetition: u32,
-}
-
-impl Record {
-    fn seconds(&self) -> f64 {
-        self.cpu_seconds.unwrap_or(self.wall_seconds)
-    }
-
-    fn mebibytes(&self) -> f64 {
-        self.peak_bytes as f64 / f64::from(1 << 20)
-    }
+    /// Measure one combination and print its record: this command runs itself so for every fit
+    #[arg(long, hide = true)]
+    one: Option<String>,
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(key) = &arguments.one {
+        let record = measure(&serde_json::from_str(key)?)?;
+        return output::print(&serde_json::to_string(&record)?);
+    }
     let methods = crate::evaluate::methods(&arguments.methods)?;
     let or = |given: &[u32], usual: Vec<u32>| if given.is_empty() { usual } else { given.to_vec() };
     let tasks = or(&arguments.tasks, (2..=16).collect());
@@ -117,18 +75,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let left = |method: &dyn Method| keys.iter().filter(|key| key.method == method.name()).count();
     let series = methods.iter().map(|method| (method.name().to_owned(), left(*method)));
     let watch = Watch::new(series, 1, arguments.quiet);
-    // One at a time: memory is that of the whole program, and fits must not take time from each other.
-    in_parallel(1, keys.len(), |number| {
-        let key = &keys[number];
-        if number == 0 {
-            // The first products of a thread reserve buffers that are there for good.
-            measure(&Key { samples: 50, tasks: 2, ..key.clone() })?;
-        }
-        let record = measure(key).with_context(|| format!("{} samples, {} tasks", key.samples, key.tasks))?;
+    // One at a time: fits must not take time from each other.
+    for key in &keys {
+        let place = || format!("{} samples, {} tasks", key.samples, key.tasks);
+        let record = measure_apart(key, &arguments.out).with_context(place)?;
         let series = methods.iter().position(|method| method.name() == key.method).unwrap_or(0);
         watch.fit(series, record.wall_seconds);
-        store.add(record)
-    })?;
+        store.add(record)?;
+    }
     watch.finish();
     write(&store.records(), &arguments.out)?;
     if !arguments.quiet {
@@ -137,56 +91,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn measure(key: &Key) -> Result<Record> {
-    let data = draw(key.samples, key.tasks, u64::from(key.repetition))?;
-    let plan = Plan::seeded(u64::from(key.repetition));
-    let method = by_name(&key.method)?;
-    let (start, processor) = (Instant::now(), thread_seconds());
-    let (fitted, peak_bytes) = peak_of(|| method.fit(&data, &plan));
-    let cpu_seconds = thread_seconds().zip(processor).map(|(end, start)| end - start);
-    Ok(Record {
-        key: key.clone(),
-        version: crate::VERSION.to_owned(),
-        machine: machine(),
-        wall_seconds: start.elapsed().as_secs_f64(),
-        cpu_seconds,
-        peak_bytes,
-        active_features: fitted?.active_features(),
-    })
-}
-
-/// Targets that are sums of products of two inputs, and noise.
-fn draw(samples: usize, tasks: usize, seed: u64) -> Result<Dataset> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
-    let inputs = Mat::from_fn(samples, INPUTS, |_, _| normal());
-    let mut targets = Mat::zeros(samples, tasks);
-    for task in 0..tasks {
-        for product in 0..PRODUCTS {
-            let weight = normal() / (PRODUCTS as f64).sqrt();
-            // Neighbouring tasks share half of their products.
-            let first = (5 * task + 3 * product) % INPUTS;
-            let second = (5 * task + 7 * product + 1) % INPUTS;
-            for row in 0..samples {
-                targets[(row, task)] += weight * inputs[(row, first)] * inputs[(row, second)];
-            }
-        }
-        for row in 0..samples {
-            targets[(row, task)] += NOISE * normal();
-        }
-    }
-    Ok(Dataset::new(inputs, targets)?)
-}
-
 /// Means over everything but one axis, at each of its values.
-fn means(records: &[&Record], axis: fn(&Key) -> usize, value: fn(&Record) -> f64) -> Vec<(f64, Summary)> {
+fn means(records: &[&Record], axis: fn(&Key) -> usize, value: fn(&Record) -> Option<f64>) -> Vec<(f64, Summary)> {
     let mut groups: BTreeMap<usize, Vec<&Record>> = BTreeMap::new();
     for record in records {
         groups.entry(axis(&record.key)).or_default().push(record);
     }
     let summary = |(at, mut group): (usize, Vec<&Record>)| {
         group.sort_by_key(|record| (record.key.repetition, record.key.samples, record.key.tasks));
-        let values: Vec<f64> = group.into_iter().map(value).collect();
+        let values: Vec<f64> = group.into_iter().filter_map(value).collect();
         Some((at as f64, Summary::of(&values)?))
     };
     groups.into_iter().filter_map(summary).collect()
@@ -262,9 +175,10 @@ fn csv(records: &[Record]) -> String {
         for (axis, name) in AXES.iter().zip(["tasks", "samples"]) {
             let seconds = means(&records, axis.of, Record::seconds);
             let memory = means(&records, axis.of, Record::mebibytes);
-            for ((at, seconds), (_, memory)) in seconds.into_iter().zip(memory) {
-                let numbers = format!("{},{},{},{}", seconds.mean, seconds.sd, memory.mean, memory.sd);
-                out += &format!("{method},{name},{at},{numbers}\n");
+            for (at, Summary { mean, sd, .. }) in seconds {
+                let memory = memory.iter().find(|(other, _)| *other == at);
+                let memory = memory.map_or(",".into(), |(_, memory)| format!("{},{}", memory.mean, memory.sd));
+                out += &format!("{method},{name},{at},{mean},{sd},{memory}\n");
             }
         }
     }
@@ -272,7 +186,7 @@ fn csv(records: &[Record]) -> String {
 }
 
 /// A number of a fit, with its title.
-type Quantity = (&'static str, fn(&Record) -> f64);
+type Quantity = (&'static str, fn(&Record) -> Option<f64>);
 
 const QUANTITIES: [Quantity; 2] = [("seconds of a fit", Record::seconds), ("memory of a fit, MiB", Record::mebibytes)];
 
@@ -290,6 +204,9 @@ fn panels(records: &[Record]) -> Vec<Panel> {
                     curves.push(curve(format!("{method}, curve of the claim"), fitted, Look::Dashed, style));
                 }
                 curves.push(curve(method.to_owned(), points, Look::LineAndPoints, style));
+            }
+            if curves.iter().all(|curve| curve.points.is_empty()) {
+                continue;
             }
             let highest = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1).fold(0.0, f64::max);
             let (x_title, y_title) = (axis.title.into(), y_title.into());
@@ -353,7 +270,7 @@ fn memory_in_words(records: &[&Record]) -> Option<String> {
         let points = means(records, axis.of, Record::mebibytes);
         power_law(&points.iter().map(|(x, y)| (*x, y.mean)).collect::<Vec<_>>()).map(|(exponent, _)| exponent)
     };
-    let most = records.iter().map(|record| record.mebibytes()).fold(0.0, f64::max);
+    let most = records.iter().filter_map(|record| record.mebibytes()).fold(0.0, f64::max);
     let (tasks, samples) = (exponent(&AXES[0])?, exponent(&AXES[1])?);
     Some(format!(
         "Memory: at most {most:.1} MiB; measured exponent {tasks:.2} in the number of tasks, {samples:.2} in the number \
@@ -373,28 +290,5 @@ mod tests {
         let (exponent, factor) = power_law(&points(|x| 0.5 * x.powf(1.7))).unwrap();
         assert!((exponent - 1.7).abs() < 1e-12 && (factor - 0.5).abs() < 1e-12);
         assert_eq!(regress(&[(1.0, 2.0)], f64::ln), None);
-    }
-
-    #[test]
-    fn the_data_are_products_and_noise() {
-        let data = draw(4000, 3, 7).unwrap();
-        assert_eq!((data.rows(), data.inputs().ncols(), data.targets().ncols()), (4000, INPUTS, 3));
-        // No input says anything about a target by itself: correlations of 4000 rows stay near 1/√4000.
-        for task in 0..3 {
-            let target = |row: usize| data.targets()[(row, task)];
-            let variance = (0..4000).map(|row| target(row).powi(2)).sum::<f64>() / 4000.0;
-            assert!(variance > NOISE * NOISE);
-            for input in 0..INPUTS {
-                let product = (0..4000).map(|row| target(row) * data.inputs()[(row, input)]).sum::<f64>() / 4000.0;
-                assert!(product.abs() < 0.2 * variance.sqrt(), "{task} {input} {product}");
-            }
-        }
-    }
-
-    #[test]
-    fn memory_is_that_of_the_work() {
-        let (length, peak) = peak_of(|| vec![0u8; 3 << 20].len());
-        assert_eq!(length, 3 << 20);
-        assert!(peak >= 3 << 20);
     }
 }

@@ -1,6 +1,7 @@
 //! `rffblr reproduce`: the experiments of the paper, one command each. Raw results are kept as they come, so that a run
 //! can be interrupted; tables and figures are made from them alone.
 
+mod cost;
 mod document;
 mod figure2;
 mod figure3;

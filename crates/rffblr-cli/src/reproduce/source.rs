@@ -4,6 +4,7 @@ use super::record::Setting;
 use crate::training::Training;
 use crate::{data, output};
 use anyhow::{Context, Result, bail};
+use rffblr::internals::hex;
 use rffblr_cli::catalogue;
 use rffblr_methods::folds::{Folds, NestedFolds};
 use rffblr_methods::select::Grid;
@@ -130,6 +131,5 @@ fn inner(nested: &NestedFolds, training: &Training, folds: &Folds, fold: usize) 
 
 /// SHA-256 of lists of rows.
 fn digest(lists: &impl serde::Serialize) -> Result<String> {
-    let sum = Sha256::digest(serde_json::to_vec(lists)?);
-    Ok(sum.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(Sha256::digest(serde_json::to_vec(lists)?)))
 }

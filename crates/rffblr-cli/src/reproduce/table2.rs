@@ -121,7 +121,7 @@ fn run_jobs(
                 }
             }
             Err(problem) => {
-                let text = format!("{}, fold {}: {}", name(this), job.fold + 1, output::explained(&problem));
+                let text = format!("{}, fold {}: {problem:#}", name(this), job.fold + 1);
                 watch.tell(&format!("error: {text}"));
                 failures.lock().unwrap_or_else(PoisonError::into_inner).push(text);
             }

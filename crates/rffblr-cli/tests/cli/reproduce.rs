@@ -199,7 +199,10 @@ fn settings_are_not_mixed() {
         &[&TINY[..4], &["--datasets=jura", "--methods=mmr", "--grid=coarse", "--out=run"]].concat(),
         &["mmr on jura was run with data"],
     );
-    folder.fails(&["reproduce", "figure2", "--datasets=jura", "--data=data", "--out=run"], &["results of table2"]);
+    folder.fails(
+        &["reproduce", "figure2", "--datasets=jura", "--data=data", "--out=run"],
+        &["it begins with {\"results\":\"table2\""],
+    );
     assert_eq!(fs::read(folder.path("run/raw.jsonl")).unwrap(), before);
 }
 
@@ -276,7 +279,7 @@ fn features_to_begin_with_and_features_that_stay() {
 #[test]
 fn costs_are_measured_and_gone_on_with() {
     let folder = Folder::new();
-    let arguments = ["reproduce", "figure3", "--tasks=2,4", "--samples=20,40,60", "--out=f", "--methods=rffblr,ridge"];
+    let arguments = ["reproduce", "figure3", "--tasks=2,4", "--samples=20,40,400", "--out=f", "--methods=rffblr,ridge"];
     folder.done(&[&arguments[..], &["--repetitions=1"]].concat());
     let first = folder.text("f/raw.jsonl");
     folder.done(&[&arguments[..], &["--repetitions=2"]].concat());
@@ -284,10 +287,10 @@ fn costs_are_measured_and_gone_on_with() {
     assert!(text.starts_with(&first) && text.lines().count() == 1 + 24);
     let records: Vec<Value> = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
     // The memory of a kernel machine is that of its matrices: a few times N², and far from nothing.
-    for record in records.iter().filter(|record| record["method"] == "rffblr") {
-        let samples = record["samples"].as_f64().unwrap();
-        let matrices = record["peak_bytes"].as_f64().unwrap() / (8.0 * samples * samples);
-        assert!((2.0..200.0).contains(&matrices), "{matrices}");
+    #[cfg(target_os = "linux")]
+    for record in records.iter().filter(|record| record["method"] == "rffblr" && record["samples"] == 400) {
+        let matrices = record["peak_bytes"].as_f64().unwrap() / (8.0 * 400.0 * 400.0);
+        assert!((2.0..50.0).contains(&matrices), "{matrices}");
     }
     let csv = folder.text("f/figure3.csv");
     assert_eq!(csv.lines().count(), 1 + 2 * (2 + 3));

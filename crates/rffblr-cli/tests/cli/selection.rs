@@ -199,7 +199,7 @@ fn what_cannot_be_chosen_is_said() {
     folder.fails(&with(&["--fold-file=f.json", "--inner-folds=31"]), &["--inner-folds", "30 rows", "31 folds"]);
     folder.fails(&with(&["--fold-file=f.json", "--inner-folds=1"]), &["--inner-folds", "1 folds"]);
     let table = folder.text("cohort.csv");
-    folder.fails(&with(&["--journal=cohort.csv"]), &["cohort.csv", "does not begin with", "journal"]);
+    folder.fails(&with(&["--journal=cohort.csv"]), &["cohort.csv", "it begins with", "journal"]);
     assert_eq!(folder.text("cohort.csv"), table);
     folder.fails(&with(&["--journal=."]), &["not a plain file"]);
     folder.fails(&with(&["--journal=no/such/place"]), &["no/such/place"]);

@@ -8,7 +8,7 @@ use super::{require_few, require_observed};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::{Dataset, Standardiser};
-use rffblr::internals::{Cholesky, Into, check_inputs, dot, expect_count, multiply, outer};
+use rffblr::internals::{Accumulate, Cholesky, check_inputs, dot, expect_count, multiply, outer};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
 use std::f64::consts::TAU;
@@ -82,7 +82,7 @@ impl Training {
         let threads = Threads::current();
         let (rows, columns) = (inputs.nrows(), inputs.ncols() as f64);
         let mut linear = Mat::zeros(rows, rows);
-        outer(linear.as_mut(), Into::Replace, inputs.as_ref(), threads);
+        outer(linear.as_mut(), Accumulate::Replace, inputs.as_ref(), threads);
         let norms: Vec<f64> = (0..rows).map(|n| linear[(n, n)]).collect();
         let distances =
             Mat::from_fn(
@@ -125,7 +125,7 @@ impl Training {
         let value = -0.5 * (tasks * factor.ln_det() + square + rows as f64 * tasks * TAU.ln());
         let inverse = factor.into_inverse(true).1?;
         let mut pull = Mat::zeros(rows, rows);
-        outer(pull.as_mut(), Into::Replace, v.as_ref(), self.threads);
+        outer(pull.as_mut(), Accumulate::Replace, v.as_ref(), self.threads);
         let [gamma, rbf, linear, noise] = parameters.map(f64::exp);
         let mut gradient = [0.0; 4];
         for j in 0..rows {

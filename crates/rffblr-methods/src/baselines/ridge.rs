@@ -9,7 +9,9 @@ use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::Result;
 use rffblr::data::{Dataset, Standardiser};
-use rffblr::internals::{Group, Into, Problem, Spectral, check_inputs, dot, expect_count, multiply, outer, scale_rows};
+use rffblr::internals::{
+    Accumulate, Group, Problem, Spectral, check_inputs, dot, expect_count, multiply, outer, scale_rows,
+};
 use rffblr::linalg::{Mat, MatRef, Threads};
 
 /// Ridge regression with generalised cross-validation.
@@ -147,7 +149,7 @@ impl Decomposition {
         let dual = x.nrows() < x.ncols();
         let wide = if dual { x.as_ref() } else { x.as_ref().transpose() };
         let mut gram = Mat::zeros(wide.nrows(), wide.nrows());
-        outer(gram.as_mut(), Into::Replace, wide, threads);
+        outer(gram.as_mut(), Accumulate::Replace, wide, threads);
         let size = gram.nrows();
         let Spectral { values, vectors } =
             Spectral::new(gram).unwrap_or(Spectral { values: vec![0.0; size], vectors: Mat::zeros(size, size) });

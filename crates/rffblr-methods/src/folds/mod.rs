@@ -101,7 +101,7 @@ impl Folds {
 
     /// Reads a fold file: a JSON list with one list of test rows for each fold, counted from 0.
     pub fn read(path: &Path, rows: usize) -> Result<Folds> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let place = path.display().to_string();
         let test = serde_json::from_str(&text).map_err(|error| Error::Folds {
             place: place.clone(),

@@ -16,7 +16,7 @@ impl NestedFolds {
     /// among the training rows of its outer fold, which are all rows that the outer fold does not test, in their order
     /// in the table, counted from 0.
     pub fn read(path: &Path, outer: &Folds) -> Result<NestedFolds> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let place = path.display().to_string();
         let wrong = |problem: String| Error::Folds { place: place.clone(), problem };
         let lists: Vec<Vec<Vec<usize>>> = serde_json::from_str(&text).map_err(|error| {

@@ -39,22 +39,22 @@ impl JsonLines {
     /// Opens a file with this header to add to it, or begins one, and reads what it holds. A file that begins otherwise
     /// is refused and left as it is.
     pub fn open<R: DeserializeOwned>(path: &Path, header: &str, writers: Writers) -> Result<(JsonLines, Contents<R>)> {
-        let io = |source| Error::Io { path: path.to_owned(), source };
+        let io = Error::io(path);
         // Reading a terminal or a pipe would wait for ever.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(refused(path, "it is not a plain file; name one".into()));
         }
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(io)?;
+        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(&io)?;
         if writers == Writers::One && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(refused(path, "another program writes to it; wait for it, or name another".into()));
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io)?;
+        file.read_to_end(&mut bytes).map_err(&io)?;
         let first = format!("{header}\n");
         // Empty, or cut off in its first line.
         let is_begun = bytes.len() < first.len() && first.as_bytes().starts_with(&bytes);
         if is_begun {
-            file.write_all(&first.as_bytes()[bytes.len()..]).map_err(io)?;
+            file.write_all(&first.as_bytes()[bytes.len()..]).map_err(&io)?;
             bytes = first.into_bytes();
         }
         let contents = parse(path, header, &bytes)?;
@@ -64,14 +64,14 @@ impl JsonLines {
 
     /// Reads what a file with this header holds; the file is not touched.
     pub fn read<R: DeserializeOwned>(path: &Path, header: &str) -> Result<Contents<R>> {
-        let bytes = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let bytes = std::fs::read(path).map_err(Error::io(path))?;
         parse(path, header, &bytes)
     }
 
     /// Adds a record.
     pub fn add(&self, record: &impl Serialize) -> Result<()> {
         let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        end.add(record).map_err(|source| Error::Io { path: self.path.clone(), source })
+        end.add(record).map_err(Error::io(&self.path))
     }
 }
 
@@ -96,11 +96,10 @@ impl<W: Write> End<W> {
 
 fn parse<R: DeserializeOwned>(path: &Path, header: &str, bytes: &[u8]) -> Result<Contents<R>> {
     let mut lines = bytes.split(|&byte| byte == b'\n');
-    if lines.next() != Some(header.as_bytes()) {
-        return Err(refused(
-            path,
-            format!("it does not begin with {header}; name another file, or one that is not there yet"),
-        ));
+    let first = lines.next().unwrap_or_default();
+    if first != header.as_bytes() {
+        let found: String = String::from_utf8_lossy(first).chars().take(80).collect();
+        return Err(refused(path, format!("it begins with {found}, not with {header}; name another file")));
     }
     let mut contents = Contents { records: Vec::new(), unreadable: 0 };
     for line in lines.filter(|line| !line.is_empty()) {
@@ -193,7 +192,7 @@ mod tests {
         for other in ["my notes\n", "my notes", "{}\n[1]\n", "{\"what\":\"counts\",\"format\":2}\n[1]\n"] {
             fs::write(&path, other).unwrap();
             let message = open(&path).unwrap_err().to_string();
-            assert!(message.contains("does not begin with {\"what\":\"counts\"}"), "{message}");
+            assert!(message.contains("not with {\"what\":\"counts\"}"), "{message}");
             assert!(JsonLines::read::<Count>(&path, HEADER).is_err());
             assert_eq!(fs::read_to_string(&path).unwrap(), other);
         }

@@ -289,7 +289,7 @@ fn a_file_that_is_no_journal_is_left_alone() {
     let path = folder.path().join("t.csv");
     fs::write(&path, "x,y\n1,2\n").unwrap();
     let error = Journal::open(&path).unwrap_err().to_string();
-    assert!(error.contains("t.csv") && error.contains("does not begin with"), "{error}");
+    assert!(error.contains("t.csv") && error.contains("it begins with x,y"), "{error}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "x,y\n1,2\n");
     assert!(Journal::open(folder.path()).unwrap_err().to_string().contains("not a plain file"));
     assert!(Journal::open(&folder.path().join("no/such/place")).is_err());

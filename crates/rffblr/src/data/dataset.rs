@@ -2,6 +2,7 @@
 
 use super::Weights;
 use crate::error::{Error, Result};
+use crate::files::hex;
 use crate::linalg::{Mat, MatRef, select_rows};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -295,7 +296,7 @@ fn canonical(value: f64) -> u64 {
 }
 
 fn text_of(hash: Sha256) -> String {
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    hex(hash.finalize())
 }
 
 /// An error unless two counts agree.

@@ -17,11 +17,12 @@ mod leaks;
 mod suspects;
 
 use super::Dataset;
-use super::encode_error::{EncodeError, plural};
+use super::encode_error::EncodeError;
 use super::note::{Note, NoteKind, Notes, listed, missing_cells};
 use super::roles::{Roles, numbers};
 use crate::linalg::{Mat, MatRef};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
+use crate::words::plural;
 use columns::{is_missing, learn_column, one_hot};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -1,6 +1,7 @@
 //! What can go wrong between a table as it was read and the numbers a model sees.
 
 use crate::table::{did_you_mean, excerpt, how_to_correct};
+use crate::words::plural;
 
 /// Why a table cannot be used as asked. Rows are counted from one, without the header.
 #[derive(Debug, thiserror::Error)]
@@ -121,10 +122,6 @@ pub enum EncodeError {
     /// The numbers themselves are not fit for learning.
     #[error(transparent)]
     Data(#[from] crate::Error),
-}
-
-pub(super) fn plural(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn listed(names: &[(String, Option<String>)]) -> String {

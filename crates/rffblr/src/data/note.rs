@@ -1,7 +1,7 @@
 //! What a user may not expect of a table, and what looks as if it would mislead the scores.
 
-use super::encode_error::plural;
 use crate::table::excerpt;
+use crate::words::plural;
 use std::collections::BTreeMap;
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! Which column of a table plays which part.
 
-use super::encode_error::{EncodeError, plural};
+use super::encode_error::EncodeError;
 use super::{Note, NoteKind, Weights};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest};
+use crate::words::plural;
 use serde::{Deserialize, Serialize};
 
 /// What each column of a table is for; every column not named here is an input.

@@ -9,7 +9,7 @@ mod spectrum;
 pub(crate) use cosine::cosines;
 pub use spectrum::Spectrum;
 
-use crate::linalg::{Into, Mat, MatRef, Threads, map_columns, orthonormal, product, scale_rows, select_columns};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, map_columns, orthonormal, product, scale_rows, select_columns};
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -159,7 +159,7 @@ impl Basis {
     /// X Ω into the first M columns of `out`.
     fn angles(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, threads: Threads) {
         let angles = out.as_mut().subcols_mut(0, self.cosines());
-        product(angles, Into::Replace, inputs, self.directions.as_ref(), 1.0, threads);
+        product(angles, Accumulate::Replace, inputs, self.directions.as_ref(), 1.0, threads);
     }
 
     /// The same cosines with frequencies in place of directions: Ω = diag(√(2γr)) Ω₀.

@@ -4,7 +4,7 @@ use super::ascent::{End, climb};
 use super::pairs::{self, Distance, inner, pull};
 use super::{Family, Kernel};
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Into, Mat, Threads, dot, outer};
+use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, outer};
 use crate::vb::Problem;
 use std::f64::consts::TAU;
 use std::ops::ControlFlow;
@@ -132,7 +132,7 @@ impl Tables {
     fn new(x: &Mat<f64>, threads: Threads) -> Tables {
         let empty = || Mat::zeros(x.nrows(), x.nrows());
         let (mut products, mut square) = (empty(), empty());
-        outer(products.as_mut(), Into::Replace, x.as_ref(), threads);
+        outer(products.as_mut(), Accumulate::Replace, x.as_ref(), threads);
         pairs::within(x, Distance::Square, &vec![1.0; x.ncols()], &mut square, threads);
         Tables { products, square, absolute: empty(), rbf: empty(), laplace_l1: empty(), gram: empty() }
     }
@@ -224,7 +224,7 @@ impl<'a> Evidence<'a> {
             for j in 0..count {
                 pulled.col_as_slice_mut(j)[j..].iter_mut().for_each(|v| *v *= -tasks);
             }
-            outer(pulled.as_mut(), Into::Add, solved.as_ref(), self.threads);
+            outer(pulled.as_mut(), Accumulate::Add, solved.as_ref(), self.threads);
             noise_slope += 0.5 * own * (0..count).map(|i| pulled[(i, i)]).sum::<f64>();
             noise_slope -= 0.5 * tasks * (mass - count as f64) * own / noise;
             for j in 0..count {

@@ -21,7 +21,7 @@ pub(crate) use pairs::exponentials;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use pairs::{Level, level};
 
-use crate::linalg::{Into, Mat, MatRef, Threads, multiply, outer};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, multiply, outer};
 use pairs::Distance;
 use serde::{Deserialize, Serialize};
 
@@ -138,7 +138,7 @@ impl Kernel {
     pub fn gram(&self, x: &Mat<f64>, threads: Threads) -> Mat<f64> {
         let rows = x.nrows();
         let mut gram = Mat::zeros(rows, rows);
-        outer(gram.as_mut(), Into::Replace, x.as_ref(), threads);
+        outer(gram.as_mut(), Accumulate::Replace, x.as_ref(), threads);
         let (mut square, mut absolute) = (Mat::zeros(rows, rows), Mat::zeros(rows, rows));
         pairs::within(x, Distance::Square, &vec![1.0; x.ncols()], &mut square, threads);
         pairs::within(x, Distance::Absolute, &self.relevance, &mut absolute, threads);

@@ -42,18 +42,18 @@ fn work(a: usize, b: usize, c: usize) -> f64 {
 
 /// What a product does with the numbers already at its destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Into {
+pub enum Accumulate {
     /// They go.
     Replace,
     /// The product is added to them.
     Add,
 }
 
-impl From<Into> for Accum {
-    fn from(mode: Into) -> Accum {
+impl From<Accumulate> for Accum {
+    fn from(mode: Accumulate) -> Accum {
         match mode {
-            Into::Replace => Accum::Replace,
-            Into::Add => Accum::Add,
+            Accumulate::Replace => Accum::Replace,
+            Accumulate::Add => Accum::Add,
         }
     }
 }
@@ -61,7 +61,7 @@ impl From<Into> for Accum {
 /// `dst ← [dst +] factor · a b`.
 pub fn product(
     dst: MatMut<'_, f64>,
-    mode: Into,
+    mode: Accumulate,
     a: MatRef<'_, f64>,
     b: MatRef<'_, f64>,
     factor: f64,
@@ -74,12 +74,12 @@ pub fn product(
 /// A new matrix `a b`.
 pub fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
     let mut out = Mat::zeros(a.nrows(), b.ncols());
-    product(out.as_mut(), Into::Replace, a, b, 1.0, threads);
+    product(out.as_mut(), Accumulate::Replace, a, b, 1.0, threads);
     out
 }
 
 /// Lower triangle of `dst ← [dst +] a aᵀ`.
-pub fn outer(dst: MatMut<'_, f64>, mode: Into, a: MatRef<'_, f64>, threads: Threads) {
+pub fn outer(dst: MatMut<'_, f64>, mode: Accumulate, a: MatRef<'_, f64>, threads: Threads) {
     let par = threads.par(work(a.nrows(), a.nrows(), a.ncols()) / 2.0);
     triangular::matmul(
         dst,
@@ -318,7 +318,7 @@ mod tests {
             let (a, b) = (normal(n, m), normal(m, n));
             let gram = |t: Threads| {
                 let mut s = Mat::zeros(n, n);
-                outer(s.as_mut(), Into::Replace, a.as_ref(), t);
+                outer(s.as_mut(), Accumulate::Replace, a.as_ref(), t);
                 for i in 0..n {
                     s[(i, i)] += m as f64;
                 }
@@ -343,7 +343,7 @@ mod tests {
     fn parallel_triangular_product_equals_sequential_full_product() {
         let a = normal(520, 400);
         let mut s = Mat::zeros(520, 520);
-        outer(s.as_mut(), Into::Replace, a.as_ref(), Threads(4));
+        outer(s.as_mut(), Accumulate::Replace, a.as_ref(), Threads(4));
         for (i, j) in [(0, 0), (519, 0), (519, 519), (260, 259), (300, 17), (511, 256), (128, 64)] {
             let direct: f64 = (0..400).map(|k| a[(i, k)] * a[(j, k)]).sum();
             assert!((s[(i, j)] - direct).abs() < 1e-10);
@@ -360,7 +360,7 @@ mod tests {
     fn factorisations_reproduce_their_matrix() {
         let a = normal(40, 60);
         let mut s = Mat::zeros(40, 40);
-        outer(s.as_mut(), Into::Replace, a.as_ref(), Threads::ONE);
+        outer(s.as_mut(), Accumulate::Replace, a.as_ref(), Threads::ONE);
         let mut full = s.clone();
         fill_upper(full.as_mut());
         let (diagonal, inverse) = Cholesky::new(s.clone(), Threads::ONE).unwrap().into_inverse(true);

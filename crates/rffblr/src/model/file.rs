@@ -203,13 +203,12 @@ impl Model {
     /// Writes the model, whole or not at all; an existing file is replaced.
     pub fn save(&self, path: &Path) -> Result<()> {
         let text = self.to_json()?;
-        crate::files::write_whole(path, true, |file| file.write_all(text.as_bytes()))
-            .map_err(|source| Error::Io { path: path.to_owned(), source })
+        crate::files::write_whole(path, true, |file| file.write_all(text.as_bytes())).map_err(Error::io(path))
     }
 
     /// Reads a model file.
     pub fn load(path: &Path) -> Result<Model> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         Model::from_json(&text).map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
     }
 
@@ -217,7 +216,7 @@ impl Model {
     /// the file is undamaged; this checks that this program on this machine still computes the same function.
     pub fn verify(path: &Path) -> Result<Verification> {
         let wrong = |problem: String| Error::ModelFile { path: path.to_owned(), problem };
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
         let stored = parse(&text).map_err(wrong)?;
         let probes =
             Table::read(&stored.probes.inputs, "probes.inputs", stored.probes.inputs.rows, stored.inputs.names.len());

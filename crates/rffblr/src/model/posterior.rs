@@ -7,7 +7,8 @@
 use crate::error::{Error, Result};
 use crate::kernel::{LeftOut, Scaled, left_open};
 use crate::linalg::{
-    Into, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns, select_rows,
+    Accumulate, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns,
+    select_rows,
 };
 use crate::vb::Problem;
 use rand::Rng;
@@ -247,7 +248,7 @@ fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape
     let size = rows.min(k);
     let mut s = Mat::zeros(size, size);
     let wide = if k <= rows { psi.as_ref().transpose() } else { psi.as_ref() };
-    outer(s.as_mut(), Into::Replace, wide, threads);
+    outer(s.as_mut(), Accumulate::Replace, wide, threads);
     if k <= rows {
         drop(psi);
         let Spectral { values, vectors } = Spectral::new(s)?;

@@ -7,7 +7,7 @@ use crate::data::{check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::fourier::{Scales, Spectrum};
 use crate::kernel::Kernel;
-use crate::linalg::{Into, Mat, MatRef, Spectral, Threads, multiply, outer};
+use crate::linalg::{Accumulate, Mat, MatRef, Spectral, Threads, multiply, outer};
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 
@@ -232,7 +232,7 @@ impl Cosines {
         let fitted = multiply(features.as_ref(), weights, threads);
         let rows = features.nrows();
         let mut gram = Mat::zeros(rows, rows);
-        outer(gram.as_mut(), Into::Replace, features.as_ref(), threads);
+        outer(gram.as_mut(), Accumulate::Replace, features.as_ref(), threads);
 
         let coefficients =
             pseudo_solve(gram.clone(), &fitted, threads).ok_or(Error::Singular { size: rows, noise: 0.0 })?;

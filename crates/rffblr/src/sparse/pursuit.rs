@@ -7,7 +7,7 @@
 //! made orthonormal to the earlier ones and t = (columns)ᵀq, G loses ttᵀ and H loses t(qᵀf).
 
 use crate::fourier::cosines;
-use crate::linalg::{Into, Mat, MatRef, Threads, dot, map_columns, multiply, product};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, dot, map_columns, multiply, product};
 use std::f64::consts::FRAC_PI_2;
 
 /// Share of a column's own square added to its diagonal of G: what is nearly explained already must not be picked for
@@ -99,7 +99,7 @@ impl Pursuit {
         // Twice, for rounding.
         for _ in 0..2 {
             let overlap = multiply(basis.transpose(), q.as_ref(), self.threads);
-            product(q.as_mut(), Into::Add, basis, overlap.as_ref(), -1.0, self.threads);
+            product(q.as_mut(), Accumulate::Add, basis, overlap.as_ref(), -1.0, self.threads);
         }
         let length = square(q.col_as_slice(0)).sqrt();
         q.col_as_slice_mut(0).iter_mut().for_each(|v| *v /= length);
@@ -128,7 +128,7 @@ fn square(column: &[f64]) -> f64 {
 fn pairs(rows: &Mat<f64>, pool: &Mat<f64>, threads: Threads) -> Mat<f64> {
     let size = pool.ncols();
     let mut columns = Mat::zeros(rows.nrows(), 2 * size);
-    product(columns.as_mut().subcols_mut(0, size), Into::Replace, rows.as_ref(), pool.as_ref(), 1.0, threads);
+    product(columns.as_mut().subcols_mut(0, size), Accumulate::Replace, rows.as_ref(), pool.as_ref(), 1.0, threads);
     let (angles, mut sines) = columns.as_mut().split_at_col_mut(size);
     sines.copy_from(angles.as_ref());
     map_columns(&mut columns, threads, |j, column| {

@@ -8,7 +8,7 @@
 use super::pursuit::centre_column;
 use crate::fourier::cosines;
 use crate::kernel::climb;
-use crate::linalg::{Cholesky, Into, Mat, Threads, dot, map_columns, multiply, outer, product};
+use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, map_columns, multiply, outer, product};
 use std::f64::consts::FRAC_PI_2;
 use std::ops::ControlFlow;
 
@@ -83,14 +83,14 @@ impl Teacher {
         });
         let power: Vec<f64> = column_means.iter().map(|(_, power)| *power).collect();
         let mut gram = Mat::zeros(phases.len(), phases.len());
-        outer(gram.as_mut(), Into::Replace, centred.as_ref().transpose(), self.threads);
+        outer(gram.as_mut(), Accumulate::Replace, centred.as_ref().transpose(), self.threads);
         power.iter().enumerate().for_each(|(k, power)| gram[(k, k)] += self.penalty * n * power);
         let factor = Cholesky::new(gram, self.threads)?;
         let mut weights = multiply(centred.as_ref().transpose(), self.values.as_ref(), self.threads);
         factor.half_solve(weights.as_mut());
         factor.half_solve_transposed(weights.as_mut());
         let mut residual = self.values.clone();
-        product(residual.as_mut(), Into::Add, centred.as_ref(), weights.as_ref(), -1.0, self.threads);
+        product(residual.as_mut(), Accumulate::Add, centred.as_ref(), weights.as_ref(), -1.0, self.threads);
         let squares = |m: &Mat<f64>, c: usize| dot(m.col_as_slice(c), m.col_as_slice(c));
         let error: f64 = (0..tasks).map(|c| squares(&residual, c)).sum();
         let charge: f64 = power.iter().zip(square_rows(&weights)).map(|(power, square)| power * square).sum();
@@ -109,7 +109,7 @@ impl Teacher {
         for (k, square) in squares.iter().enumerate() {
             slope.col_as_slice_mut(k).iter_mut().for_each(|v| *v *= self.penalty * square);
         }
-        product(slope.as_mut(), Into::Add, residual.as_ref(), weights.as_ref().transpose(), -1.0, self.threads);
+        product(slope.as_mut(), Accumulate::Add, residual.as_ref(), weights.as_ref().transpose(), -1.0, self.threads);
         let by_phase = map_columns(&mut slope, self.threads, |k, column| {
             let mut sines = angles.col_as_slice(k).to_vec();
             cosines(&mut sines, 1.0, phases[k] - FRAC_PI_2, -1.0 / cells);

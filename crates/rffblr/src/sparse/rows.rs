@@ -1,6 +1,6 @@
 //! Rows like the training rows: where the original is read off.
 
-use crate::linalg::{Into, Mat, Threads, fill_upper, outer};
+use crate::linalg::{Accumulate, Mat, Threads, fill_upper, outer};
 use rand::{Rng, RngExt};
 
 /// A difference is taken to one of so many nearest neighbours.
@@ -38,7 +38,7 @@ fn neighbours(x: &Mat<f64>, relevance: &[f64], threads: Threads) -> Vec<Vec<usiz
     let rows = x.nrows();
     let scaled = Mat::from_fn(rows, x.ncols(), |n, d| x[(n, d)] * relevance[d].sqrt());
     let mut products = Mat::zeros(rows, rows);
-    outer(products.as_mut(), Into::Replace, scaled.as_ref(), threads);
+    outer(products.as_mut(), Accumulate::Replace, scaled.as_ref(), threads);
     fill_upper(products.as_mut());
     let mut distances: Vec<(f64, usize)> = Vec::with_capacity(rows);
     (0..rows)

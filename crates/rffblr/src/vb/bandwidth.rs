@@ -6,7 +6,7 @@ use super::problem::Problem;
 use super::weights::blocks;
 use crate::adam::Adam;
 use crate::fourier::Scales;
-use crate::linalg::{Into, Mat, multiply, product};
+use crate::linalg::{Accumulate, Mat, multiply, product};
 use crate::settings::{Bandwidth, CosineSettings, InputScales};
 
 /// ∂L/∂ln γ (one number) or ∂L/∂ln r_d (one per input, summing to ∂L/∂ln γ) at the current q.
@@ -40,7 +40,7 @@ pub(crate) fn gradient(problem: &Problem, design: &Design, q: &Beliefs, sensitiv
     for columns in blocks(view.cosines()) {
         let mut block = Mat::zeros(all.len(), columns.len());
         let weights = q.weights.mean.as_ref().subrows(columns.start, columns.len());
-        product(block.as_mut(), Into::Replace, residual.as_ref(), weights.transpose(), 1.0, design.threads);
+        product(block.as_mut(), Accumulate::Replace, residual.as_ref(), weights.transpose(), 1.0, design.threads);
         view.pull_back(all.clone(), columns, &mut block, sensitivity, &mut total);
     }
     total

@@ -2,7 +2,7 @@
 
 use super::problem::{Group, Problem};
 use crate::fourier::{Basis, Scales, cosines};
-use crate::linalg::{Into, Mat, Threads, dot, map_columns, product, scale_rows, select_columns};
+use crate::linalg::{Accumulate, Mat, Threads, dot, map_columns, product, scale_rows, select_columns};
 use std::borrow::Cow;
 use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
@@ -168,7 +168,7 @@ impl View<'_> {
                 let mut pulled = Mat::zeros(basis.inputs(), columns.len());
                 product(
                     pulled.as_mut(),
-                    Into::Replace,
+                    Accumulate::Replace,
                     self.inputs.as_ref().as_ref().subrows(rows.start, rows.len()).transpose(),
                     block.as_ref(),
                     1.0,

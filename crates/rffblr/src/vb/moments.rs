@@ -1,7 +1,7 @@
 //! Sufficient statistics of the data under given features. They add up over blocks of rows, and the primal form of
 //! q(W) needs nothing else: data that do not fit in memory can come through here.
 
-use crate::linalg::{Into, Mat, MatRef, Threads, dot, outer, product};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, dot, outer, product};
 
 /// ΦᵀΦ, ΦᵀY, Φᵀu, Yᵀu, Σy² and uᵀu, where u is the column that multiplies the bias (the root of the row weights:
 /// ones without weights) and rows are already multiplied by it (equation 11).
@@ -35,8 +35,8 @@ impl Moments {
     /// Adds a block of rows.
     pub(crate) fn add(&mut self, features: &Mat<f64>, root: &[f64], targets: &Mat<f64>, threads: Threads) {
         let phi: MatRef<'_, f64> = features.as_ref();
-        outer(self.gram.as_mut(), Into::Add, phi.transpose(), threads);
-        product(self.cross.as_mut(), Into::Add, phi.transpose(), targets.as_ref(), 1.0, threads);
+        outer(self.gram.as_mut(), Accumulate::Add, phi.transpose(), threads);
+        product(self.cross.as_mut(), Accumulate::Add, phi.transpose(), targets.as_ref(), 1.0, threads);
         for (m, sum) in self.sum.iter_mut().enumerate() {
             *sum += dot(features.col_as_slice(m), root);
         }

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::linalg::{
-    Cholesky, Into, Mat, Spectral, Threads, fill_upper, multiply, outer, product, scale_columns, scale_rows,
+    Accumulate, Cholesky, Mat, Spectral, Threads, fill_upper, multiply, outer, product, scale_columns, scale_rows,
 };
 
 pub(crate) struct Resolvent {
@@ -71,7 +71,7 @@ impl Resolvent {
                     let column = rotated.col_as_slice_mut(c).iter_mut();
                     column.zip(&spectral.values).for_each(|(v, l)| *v /= 1.0 + tau * l);
                 }
-                product(right.as_mut(), Into::Replace, vectors, rotated.as_ref(), 1.0, self.threads);
+                product(right.as_mut(), Accumulate::Replace, vectors, rotated.as_ref(), 1.0, self.threads);
             }
         }
     }
@@ -132,7 +132,7 @@ impl Resolvent {
                 let summed = full.then(|| {
                     scale_columns(&mut vectors, |i| roots[i]);
                     let mut summed = Mat::zeros(self.size, self.size);
-                    outer(summed.as_mut(), Into::Replace, vectors.as_ref(), self.threads);
+                    outer(summed.as_mut(), Accumulate::Replace, vectors.as_ref(), self.threads);
                     fill_upper(summed.as_mut());
                     summed
                 });

@@ -8,7 +8,7 @@ use super::moments::Moments;
 use super::problem::{Group, Problem};
 use super::resolvent::{Resolvent, Sums};
 use crate::error::Result;
-use crate::linalg::{Into, Mat, Threads, dot, map_columns, multiply, outer, product, scale_columns, scale_rows};
+use crate::linalg::{Accumulate, Mat, Threads, dot, map_columns, multiply, outer, product, scale_columns, scale_rows};
 use std::ops::Range;
 
 /// q(W) = Π_c N(w_c | mean_c, Σ_c) as the other factors see it.
@@ -154,7 +154,7 @@ impl Step<'_> {
             for rows in blocks(phi.nrows()) {
                 let mut block = Mat::zeros(rows.len(), waves);
                 let phi = phi.subrows(rows.start, rows.len());
-                product(block.as_mut(), Into::Replace, phi, inverse, 1.0, self.threads);
+                product(block.as_mut(), Accumulate::Replace, phi, inverse, 1.0, self.threads);
                 self.view.pull_back(rows, 0..waves, &mut block, self.sensitivity, &mut out.trace_gradient);
             }
         }
@@ -167,7 +167,7 @@ impl Step<'_> {
         let (rows, features) = (phi.nrows(), self.whiten.len());
         let mut s = Mat::zeros(rows, rows);
         for columns in blocks(features) {
-            outer(s.as_mut(), Into::Add, self.whitened(columns).0.as_ref(), self.threads);
+            outer(s.as_mut(), Accumulate::Add, self.whitened(columns).0.as_ref(), self.threads);
         }
         let resolvent = Resolvent::new(s, &self.tau, self.threads)?;
 

@@ -44,8 +44,6 @@ impl Method for Fnn {
     fn name(&self) -> &'static str {
         match self.activation {
             Activation::Relu => "fnn",
-            Activation::Tanh => "fnn-tanh",
-            Activation::Logistic => "fnn-logistic",
             Activation::Gaussian => "fnn-gaussian",
         }
     }
@@ -53,8 +51,6 @@ impl Method for Fnn {
     fn describe(&self) -> &'static str {
         match self.activation {
             Activation::Relu => "feed-forward network of rectified linear units, layers by inner cross-validation",
-            Activation::Tanh => "the same with hyperbolic tangents",
-            Activation::Logistic => "the same with logistic units",
             Activation::Gaussian => {
                 "the same with Gaussian units: the paper's \"RBF nonlinearities\" taken at their word"
             }

@@ -10,7 +10,7 @@
 use crate::baselines::batches::shuffle;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rffblr::internals::{Adam, Into, dot, product};
+use rffblr::internals::{Accumulate, Adam, dot, product};
 use rffblr::linalg::{Mat, MatMut, MatRef, Threads};
 
 /// What a hidden unit makes of its input.
@@ -18,10 +18,6 @@ use rffblr::linalg::{Mat, MatMut, MatRef, Threads};
 pub enum Activation {
     /// max(0, x).
     Relu,
-    /// tanh x.
-    Tanh,
-    /// 1/(1 + e^(−x)).
-    Logistic,
     /// exp(−x²).
     Gaussian,
 }
@@ -31,25 +27,12 @@ impl Activation {
     fn at(self, x: f64) -> (f64, f64) {
         match self {
             Activation::Relu => (x.max(0.0), f64::from(u8::from(x > 0.0))),
-            Activation::Tanh => {
-                let value = x.tanh();
-                (value, 1.0 - value * value)
-            }
-            Activation::Logistic => {
-                let value = 1.0 / (1.0 + (-x).exp());
-                (value, value * (1.0 - value))
-            }
             Activation::Gaussian => {
                 let value = (-x * x).exp();
                 // Where the value has vanished the derivative has too, even if x is too large to multiply by.
                 (value, if value > 0.0 { -2.0 * x * value } else { 0.0 })
             }
         }
-    }
-
-    /// Weights and biases start uniform on ±√(this/(inputs + outputs)).
-    fn spread(self) -> f64 {
-        if self == Activation::Logistic { 2.0 } else { 6.0 }
     }
 }
 
@@ -161,7 +144,8 @@ impl Network {
     pub(super) fn draw(sizes: &[usize], activation: Activation, rng: &mut ChaCha8Rng) -> Self {
         let mut network = Network::zero(sizes, activation);
         for layer in &network.layers {
-            let bound = (activation.spread() / (layer.inputs + layer.outputs) as f64).sqrt();
+            // Weights and biases start uniform on ±√(6/(inputs + outputs)).
+            let bound = (6.0 / (layer.inputs + layer.outputs) as f64).sqrt();
             let cells = &mut network.parameters[layer.start..layer.end()];
             cells.iter_mut().for_each(|cell| *cell = rng.random_range(-bound..bound));
         }
@@ -173,7 +157,7 @@ impl Network {
         for (column, bias) in layer.biases(&self.parameters).iter().enumerate() {
             out.as_mut().col_mut(column).fill(*bias);
         }
-        product(out, Into::Add, from, layer.weights(&self.parameters), 1.0, Threads::ONE);
+        product(out, Accumulate::Add, from, layer.weights(&self.parameters), 1.0, Threads::ONE);
     }
 
     /// Predictions for each row.
@@ -238,14 +222,14 @@ impl Network {
             let from = if depth == 0 { &buffers.inputs } else { &buffers.values[depth - 1] };
             let (slopes, rest) = buffers.gradient[layer.start..layer.end()].split_at_mut(weights.len());
             let into = MatMut::from_column_major_slice_mut(slopes, layer.inputs, layer.outputs);
-            product(into, Into::Replace, from.as_ref().subrows(0, rows).transpose(), error, share, Threads::ONE);
+            product(into, Accumulate::Replace, from.as_ref().subrows(0, rows).transpose(), error, share, Threads::ONE);
             slopes.iter_mut().zip(weights).for_each(|(slope, weight)| *slope += penalty * share * weight);
             for (column, slope) in rest.iter_mut().enumerate() {
                 *slope = share * here[0].col_as_slice(column)[..rows].iter().sum::<f64>();
             }
             if let Some(next) = below.last_mut() {
                 let back = layer.weights(&self.parameters).transpose();
-                product(next.as_mut().subrows_mut(0, rows), Into::Replace, error, back, 1.0, Threads::ONE);
+                product(next.as_mut().subrows_mut(0, rows), Accumulate::Replace, error, back, 1.0, Threads::ONE);
                 for column in 0..next.ncols() {
                     let cells = next.col_as_slice_mut(column)[..rows].iter_mut();
                     let slopes = buffers.slopes[depth - 1].col_as_slice(column);

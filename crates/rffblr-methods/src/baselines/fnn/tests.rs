@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use rffblr::linalg::Mat;
 use serde_json::Value;
 
-const ALL: [Activation; 4] = [Activation::Relu, Activation::Tanh, Activation::Logistic, Activation::Gaussian];
+const ALL: [Activation; 2] = [Activation::Relu, Activation::Gaussian];
 
 fn wave(rows: usize, columns: usize, frequency: f64) -> Mat<f64> {
     Mat::from_fn(rows, columns, |n, d| ((n * 7 + d * 13) as f64 * frequency).sin() * 1.3)
@@ -110,7 +110,7 @@ fn five_points_are_learned_by_heart() {
 #[test]
 fn training_stops_when_ten_epochs_do_not_help() {
     let (x, y) = (wave(30, 2, 0.41), wave(30, 1, 0.77));
-    let epochs = |how: Training| Network::train(&[10], Activation::Tanh, &x, &y, &how, 1).1;
+    let epochs = |how: Training| Network::train(&[10], Activation::Gaussian, &x, &y, &how, 1).1;
     // No gain is ever enough: the first epoch is one over infinity, then patience and one more run out.
     assert_eq!(epochs(Training { tolerance: 1e9, ..TRAINING }), 12);
     assert_eq!(epochs(Training { tolerance: 1e9, patience: 3, ..TRAINING }), 5);
@@ -122,9 +122,9 @@ fn training_stops_when_ten_epochs_do_not_help() {
 
 #[test]
 fn starting_weights_fill_their_range() {
-    for (activation, spread) in [(Activation::Relu, 6.0), (Activation::Logistic, 2.0), (Activation::Gaussian, 6.0)] {
+    for activation in ALL {
         let network = Network::draw(&[40, 60], activation, &mut ChaCha8Rng::seed_from_u64(2));
-        let bound = (spread / 100.0f64).sqrt();
+        let bound = (6.0 / 100.0f64).sqrt();
         let variance = network.parameters.iter().map(|w| w * w).sum::<f64>() / network.parameters.len() as f64;
         assert!(network.parameters.iter().all(|w| w.abs() <= bound));
         assert!((variance / (bound * bound / 3.0) - 1.0).abs() < 0.08, "{variance}");

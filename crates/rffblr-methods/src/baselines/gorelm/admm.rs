@@ -22,7 +22,7 @@
 
 use super::system::System;
 use super::terms::{Penalty, Pull, Residuals, Tolerance};
-use rffblr::internals::{Into, dot, product, select_columns};
+use rffblr::internals::{Accumulate, dot, product, select_columns};
 use rffblr::linalg::{Mat, Threads};
 use std::ops::Range;
 
@@ -167,13 +167,13 @@ impl<'a> Admm<'a> {
         let system = self.system;
         let rotated_fit = self.solve(threads);
         let mut fit = Mat::zeros(system.targets.nrows(), rotated_fit.ncols());
-        product(fit.as_mut(), Into::Replace, system.rows.as_ref(), rotated_fit.as_ref(), 1.0, threads);
+        product(fit.as_mut(), Accumulate::Replace, system.rows.as_ref(), rotated_fit.as_ref(), 1.0, threads);
 
         let mut norms: Vec<Norms> = (0..self.len()).map(|index| self.shrink_errors(index, &fit)).collect();
         let old_error = std::mem::replace(&mut self.rotated_error, Mat::zeros(0, 0));
         self.rotated_error = Mat::zeros(old_error.nrows(), old_error.ncols());
         let rows = system.rows.as_ref().transpose();
-        product(self.rotated_error.as_mut(), Into::Replace, rows, self.error.as_ref(), 1.0, threads);
+        product(self.rotated_error.as_mut(), Accumulate::Replace, rows, self.error.as_ref(), 1.0, threads);
 
         for (index, norms) in norms.iter_mut().enumerate() {
             self.shrink_weights(index, norms);
@@ -182,7 +182,7 @@ impl<'a> Admm<'a> {
         self.rotated_sparse = Mat::zeros(old_sparse.nrows(), old_sparse.ncols());
         product(
             self.rotated_sparse.as_mut(),
-            Into::Replace,
+            Accumulate::Replace,
             system.hidden.as_ref(),
             self.sparse.as_ref(),
             1.0,
@@ -226,7 +226,7 @@ impl<'a> Admm<'a> {
             }
         }
         let across = system.across.as_ref();
-        product(self.weights.as_mut(), Into::Add, across, inside.as_ref(), 1.0, threads);
+        product(self.weights.as_mut(), Accumulate::Add, across, inside.as_ref(), 1.0, threads);
         fit
     }
 
@@ -316,9 +316,16 @@ impl<'a> Admm<'a> {
     /// Û and ĤV from U and V, for what rounding has added up between them.
     fn refresh(&mut self, threads: Threads) {
         let rows = self.system.rows.as_ref().transpose();
-        product(self.rotated_error_dual.as_mut(), Into::Replace, rows, self.error_dual.as_ref(), 1.0, threads);
+        product(self.rotated_error_dual.as_mut(), Accumulate::Replace, rows, self.error_dual.as_ref(), 1.0, threads);
         let hidden = self.system.hidden.as_ref();
-        product(self.rotated_sparse_dual.as_mut(), Into::Replace, hidden, self.sparse_dual.as_ref(), 1.0, threads);
+        product(
+            self.rotated_sparse_dual.as_mut(),
+            Accumulate::Replace,
+            hidden,
+            self.sparse_dual.as_ref(),
+            1.0,
+            threads,
+        );
     }
 
     /// ‖ρHᵀX + σG‖² = ρ² Σ d X̂² + 2ρσ ⟨X̂, ĤG⟩ + σ²‖G‖², for the steps of E and Z and for their multipliers.

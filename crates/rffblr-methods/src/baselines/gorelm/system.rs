@@ -1,6 +1,6 @@
 //! What every (λ, α) of one training set shares: the hidden layer's output H, decomposed, and the targets T.
 
-use rffblr::internals::{Into, Spectral, multiply, outer, scale_columns, scale_rows, select_columns};
+use rffblr::internals::{Accumulate, Spectral, multiply, outer, scale_columns, scale_rows, select_columns};
 use rffblr::linalg::{Mat, Threads};
 
 /// H = P diag(√d) Wᵀ, T, and the multipliers at which all weights are zero.
@@ -85,7 +85,7 @@ fn decompose(hidden: &Mat<f64>, threads: Threads) -> (Vec<f64>, Mat<f64>, Mat<f6
     let short = if wide { hidden.as_ref() } else { hidden.as_ref().transpose() };
     let size = short.nrows();
     let mut gram = Mat::zeros(size, size);
-    outer(gram.as_mut(), Into::Replace, short, threads);
+    outer(gram.as_mut(), Accumulate::Replace, short, threads);
     let Spectral { values, vectors } =
         Spectral::new(gram).unwrap_or(Spectral { values: vec![0.0; size], vectors: Mat::zeros(size, size) });
     let cutoff = values.iter().copied().fold(0.0, f64::max) * f64::EPSILON * size as f64;

@@ -51,16 +51,12 @@ pub enum Learning {
 pub struct HiVae {
     /// Rows to train on.
     pub learning: Learning,
-    /// Whether the gradient includes that of the components' KL term. The published code writes the term down but treats
-    /// it as a constant.
-    pub mixture_gradient: bool,
 }
 
 /// How a model is trained.
 #[derive(Clone, Copy, Debug)]
 struct Training {
     epochs: usize,
-    mixture_gradient: bool,
     seed: u64,
 }
 
@@ -100,7 +96,7 @@ impl Method for HiVae {
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         require_unweighted(self.name(), data)?;
         let (scales, inputs, targets) = Scales::learn(data)?;
-        let training = Training { epochs: epochs(plan.grid), mixture_gradient: self.mixture_gradient, seed: plan.seed };
+        let training = Training { epochs: epochs(plan.grid), seed: plan.seed };
         if self.learning == Learning::Transductive {
             return Ok(Box::new(Waiting { scales, inputs, targets, training }));
         }
@@ -148,7 +144,7 @@ fn train(table: &Mat<f64>, training: &Training) -> Model {
             buffers.load_rows(table, rows);
             draw.renew(&mut rng);
             model.forward(&mut buffers, &draw, temperature);
-            model.backward(&mut buffers, &draw, temperature, training.mixture_gradient);
+            model.backward(&mut buffers, &draw, temperature);
             adam.descend(&mut model.parameters, &buffers.gradient);
         }
     }

@@ -20,7 +20,7 @@
 use super::buffers::{Buffers, Draw, columns};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
-use rffblr::internals::{Into, dot, product};
+use rffblr::internals::{Accumulate, dot, product};
 use rffblr::linalg::{MatMut, MatRef, Threads};
 use std::ops::Range;
 
@@ -164,7 +164,7 @@ impl Model {
             column.fill(*bias);
         }
         let into = MatMut::from_column_major_slice_mut(&mut buffers.row_part, rows, self.sizes.row_columns());
-        product(into, Into::Add, columns(&buffers.normalised, rows), self.row_weights(), 1.0, Threads::ONE);
+        product(into, Accumulate::Add, columns(&buffers.normalised, rows), self.row_weights(), 1.0, Threads::ONE);
         let logits = &buffers.row_part[..buffers.shares.len()];
         buffers.shares.copy_from_slice(logits);
         softmax(&mut buffers.shares, &mut buffers.per_row);
@@ -176,7 +176,7 @@ impl Model {
         let into =
             MatMut::from_column_major_slice_mut(&mut buffers.component_part, rows, self.sizes.component_columns());
         let components = columns(&buffers.components, rows);
-        product(into, Into::Replace, components, self.component_weights(), 1.0, Threads::ONE);
+        product(into, Accumulate::Replace, components, self.component_weights(), 1.0, Threads::ONE);
         let (from_row, size) = (&buffers.row_part[buffers.shares.len()..], buffers.factors.len());
         let (mean_and_variance, rest) = buffers.component_part.split_at_mut(2 * size);
         mean_and_variance.iter_mut().zip(from_row).for_each(|(cell, other)| *cell += other);
@@ -211,21 +211,16 @@ impl Model {
         }
         let into = MatMut::from_column_major_slice_mut(outputs, rows, sizes.variables);
         let loadings = columns(&buffers.loadings, sizes.factors);
-        product(into, Into::Add, columns(&buffers.factors, rows), loadings, 1.0, Threads::ONE);
+        product(into, Accumulate::Add, columns(&buffers.factors, rows), loadings, 1.0, Threads::ONE);
     }
 
-    /// The gradient of minus the bound at what [`forward`](Self::forward) left, which it overwrites. Without
-    /// `with_components` the KL of q(s) counts as a constant.
-    pub(super) fn backward(&self, buffers: &mut Buffers, draw: &Draw, temperature: f64, with_components: bool) {
+    /// The gradient of minus the bound at what [`forward`](Self::forward) left, which it overwrites. As in the published
+    /// code, the KL of q(s) counts as a constant.
+    pub(super) fn backward(&self, buffers: &mut Buffers, draw: &Draw, temperature: f64) {
         self.decoder_slopes(buffers);
         self.loading_slopes(buffers);
         factor_slopes(buffers, draw);
         self.component_slopes(buffers);
-        if with_components {
-            share_slopes_of_entropy(buffers);
-        } else {
-            buffers.share_slopes.fill(0.0);
-        }
         logit_slopes(buffers, temperature);
         self.weight_slopes(buffers);
     }
@@ -259,9 +254,9 @@ impl Model {
         let from = columns(slopes, rows);
         let into = MatMut::from_column_major_slice_mut(&mut buffers.factor_slopes, rows, sizes.factors);
         let loadings = columns(&buffers.loadings, sizes.factors);
-        product(into, Into::Replace, from, loadings.transpose(), 1.0, Threads::ONE);
+        product(into, Accumulate::Replace, from, loadings.transpose(), 1.0, Threads::ONE);
         let into = MatMut::from_column_major_slice_mut(&mut buffers.loading_slopes, sizes.factors, sizes.variables);
-        product(into, Into::Replace, columns(&buffers.factors, rows).transpose(), from, 1.0, Threads::ONE);
+        product(into, Accumulate::Replace, columns(&buffers.factors, rows).transpose(), from, 1.0, Threads::ONE);
         let parts = buffers.gradient[sizes.range(Part::FactorWeights).start..]
             .split_at_mut(self.part(Part::FactorWeights).len());
         let (weight_slopes, rest) = parts;
@@ -284,7 +279,7 @@ impl Model {
         let rows = buffers.rows();
         let into = MatMut::from_column_major_slice_mut(&mut buffers.component_slopes, rows, self.sizes.components);
         let from = columns(&buffers.component_part, rows);
-        product(into, Into::Replace, from, self.component_weights().transpose(), 1.0, Threads::ONE);
+        product(into, Accumulate::Replace, from, self.component_weights().transpose(), 1.0, Threads::ONE);
     }
 
     /// The gradients of all weights of s and of x̂, and of the biases beside them.
@@ -298,7 +293,7 @@ impl Model {
             let (from, slopes) = (columns(from, rows), columns(slopes, rows));
             let into = &mut buffers.gradient[sizes.range(part)];
             let into = MatMut::from_column_major_slice_mut(into, from.ncols(), slopes.ncols());
-            product(into, Into::Replace, from.transpose(), slopes, 1.0, Threads::ONE);
+            product(into, Accumulate::Replace, from.transpose(), slopes, 1.0, Threads::ONE);
         }
         let prior = &buffers.component_part[2 * size..3 * size];
         for (part, slopes) in [(Part::RowBiases, &buffers.row_part[..]), (Part::PriorBiases, prior)] {
@@ -339,20 +334,7 @@ fn factor_slopes(buffers: &mut Buffers, draw: &Draw) {
     }
 }
 
-/// The gradient of the KL of q(s) with respect to ln of the clipped shares: p(k − ⟨p, k⟩)/B with k = ln p + 1.
-fn share_slopes_of_entropy(buffers: &mut Buffers) {
-    let rows = buffers.rows();
-    let share = 1.0 / rows as f64;
-    for row in 0..rows {
-        let clipped = || buffers.shares[row..].iter().step_by(rows).map(|share| share.max(SMALLEST_SHARE));
-        let total: f64 = clipped().sum();
-        let mean: f64 = clipped().map(|p| p / total * ((p / total).ln() + 1.0)).sum();
-        let slopes = buffers.share_slopes[row..].iter_mut().step_by(rows);
-        slopes.zip(clipped()).for_each(|(slope, p)| *slope = share * p / total * ((p / total).ln() + 1.0 - mean));
-    }
-}
-
-/// From ∂s and what is already there for ln π: the gradients of the logits, of m and of ln v into the row part.
+/// From ∂s: the gradients of the logits, of m and of ln v into the row part.
 fn logit_slopes(buffers: &mut Buffers, temperature: f64) {
     let rows = buffers.rows();
     let Buffers { component_slopes, components, share_slopes, shares, per_row, row_part, component_part, .. } = buffers;
@@ -362,7 +344,7 @@ fn logit_slopes(buffers: &mut Buffers, temperature: f64) {
     for ((slopes, shares), (component_slopes, components)) in columns.zip(sources) {
         let cells = slopes.iter_mut().zip(shares).zip(component_slopes.iter().zip(components)).zip(&*per_row);
         for (((slope, share), (component_slope, s)), mean) in cells {
-            let total = *slope + s * (component_slope - mean) / temperature;
+            let total = s * (component_slope - mean) / temperature;
             *slope = if *share > SMALLEST_SHARE { total / share } else { 0.0 };
         }
     }

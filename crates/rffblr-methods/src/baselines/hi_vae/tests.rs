@@ -77,7 +77,7 @@ struct Case {
 }
 
 impl Case {
-    fn gradient(&self, mixture_gradient: bool) -> Vec<f64> {
+    fn gradient(&self) -> Vec<f64> {
         let model = Model { sizes: self.sizes, parameters: flat(&self.sizes, &self.parameters) };
         let mut buffers = Buffers::new(&self.sizes, self.table.nrows());
         buffers.load(&self.table);
@@ -85,7 +85,7 @@ impl Case {
         let mut draw = Draw { waits: by_columns(&self.gumbel), normals: by_columns(&self.normals) };
         draw.waits.iter_mut().for_each(|g| *g = (-*g).exp());
         model.forward(&mut buffers, &draw, self.temperature);
-        model.backward(&mut buffers, &draw, self.temperature, mixture_gradient);
+        model.backward(&mut buffers, &draw, self.temperature);
         buffers.gradient
     }
 
@@ -221,12 +221,10 @@ fn golden_case() -> Option<(Case, Value)> {
 fn every_number_of_the_golden_file() {
     let Some((case, file)) = golden_case() else { return };
     close("bound", bound(&case, &case.parameters).1, file["elbo"].as_f64().unwrap(), 1e-12);
-    for (mixture_gradient, key) in [(true, "grad_neg_elbo"), (false, "grad_neg_elbo_no_kls")] {
-        let gradient = case.gradient(mixture_gradient);
-        each_cell(&named(&file[key]), |name, row, column, expected| {
-            close(&format!("{key} {name}"), gradient[place(&case.sizes, name, row, column)], expected, 1e-11);
-        });
-    }
+    let gradient = case.gradient();
+    each_cell(&named(&file["grad_neg_elbo_no_kls"]), |name, row, column, expected| {
+        close(name, gradient[place(&case.sizes, name, row, column)], expected, 1e-11);
+    });
     let model = Model { sizes: case.sizes, parameters: flat(&case.sizes, &case.parameters) };
     let mut buffers = Buffers::new(&case.sizes, 6);
     buffers.load(&case.table);
@@ -247,7 +245,7 @@ fn gradients_equal_central_differences_where_nothing_and_where_something_is_clip
 }
 
 fn compare_with_differences(case: &Case) {
-    let (without, with) = (case.gradient(false), case.gradient(true));
+    let gradient = case.gradient();
     each_cell(&case.parameters, |name, row, column, value| {
         let moved = |step: f64| {
             let mut parameters = case.parameters.clone();
@@ -259,8 +257,7 @@ fn compare_with_differences(case: &Case) {
         let (up, down) = (moved(1e-5), moved(-1e-5));
         let at = place(&case.sizes, name, row, column);
         let what = format!("{name}[{row},{column}]");
-        close(&what, without[at], (down.0 - up.0) / 2e-5, 1e-7);
-        close(&what, with[at], (down.1 - up.1) / 2e-5, 1e-7);
+        close(&what, gradient[at], (down.0 - up.0) / 2e-5, 1e-7);
     });
 }
 
@@ -313,8 +310,8 @@ fn a_linear_relation_is_found_from_all_rows_and_from_training_rows() {
     (0..80).filter(|n| n % 9 == 4).for_each(|n| y[(n, n % 2)] = f64::NAN);
     let (questions, truth) = line(40, 1000);
     let data = Dataset::new(x, y).unwrap();
-    for (learning, mixture_gradient) in [(Learning::Transductive, false), (Learning::Inductive, true)] {
-        let fitted = HiVae { learning, mixture_gradient }.fit(&data, &Plan::seeded(3)).unwrap();
+    for learning in [Learning::Transductive, Learning::Inductive] {
+        let fitted = HiVae { learning }.fit(&data, &Plan::seeded(3)).unwrap();
         let forecast = fitted.predict(questions.as_ref()).unwrap();
         let r2 = rffblr::metrics::task_r2(truth.as_ref(), forecast.mean.as_ref()).unwrap().overall;
         assert!(r2 > 0.75, "{learning:?}: {r2}");
@@ -328,7 +325,7 @@ fn a_transductive_prediction_depends_on_the_rows_asked_and_an_inductive_one_does
     let questions = line(12, 500).0;
     let quick = Plan { grid: Grid::Coarse, ..Plan::seeded(3) };
     for learning in [Learning::Transductive, Learning::Inductive] {
-        let fitted = HiVae { learning, mixture_gradient: false }.fit(&data, &quick).unwrap();
+        let fitted = HiVae { learning }.fit(&data, &quick).unwrap();
         let all = fitted.predict(questions.as_ref()).unwrap();
         assert_eq!(all, fitted.predict(questions.as_ref()).unwrap());
         let some = fitted.predict(questions.as_ref().subrows(0, 5)).unwrap();
@@ -345,7 +342,7 @@ fn extreme_rows_and_tables_are_refused_or_finite() {
     let huge = Dataset::new(x.clone(), Mat::from_fn(12, 2, |n, c| y[(n, c)] * 1e300)).unwrap();
     for data in [Dataset::new(x, y).unwrap(), one, huge] {
         for learning in [Learning::Transductive, Learning::Inductive] {
-            let fitted = HiVae { learning, mixture_gradient: true }.fit(&data, &quick).unwrap();
+            let fitted = HiVae { learning }.fit(&data, &quick).unwrap();
             for far in [0.5, 1e300, -1e308] {
                 // More rows to predict than to learn from: whole batches without a target.
                 match fitted.predict(Mat::from_fn(130, 3, |n, _| if n % 2 == 0 { far } else { 0.3 }).as_ref()) {
@@ -361,6 +358,6 @@ fn extreme_rows_and_tables_are_refused_or_finite() {
 fn row_weights_are_refused() {
     let (x, y) = line(12, 0);
     let data = Dataset::new(x, y).unwrap().with_weights(Weights::Repeats(vec![2.0; 12])).unwrap();
-    let hi_vae = HiVae { learning: Learning::Inductive, mixture_gradient: false };
+    let hi_vae = HiVae { learning: Learning::Inductive };
     assert!(hi_vae.fit(&data, &Plan::seeded(0)).err().unwrap().to_string().contains("row weights"));
 }

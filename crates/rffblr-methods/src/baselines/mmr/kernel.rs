@@ -5,7 +5,7 @@
 
 use rffblr::Result;
 use rffblr::data::Standardiser;
-use rffblr::internals::{Into, dot, multiply, outer, scale_columns};
+use rffblr::internals::{Accumulate, dot, multiply, outer, scale_columns};
 use rffblr::linalg::{Mat, MatRef, Threads};
 
 /// How inputs enter the distances.
@@ -38,7 +38,7 @@ impl Kernel {
         scale_columns(&mut inputs, |j| factors[j]);
         let rows = inputs.nrows();
         let mut k = Mat::zeros(rows, rows);
-        outer(k.as_mut(), Into::Replace, inputs.as_ref(), Threads::current());
+        outer(k.as_mut(), Accumulate::Replace, inputs.as_ref(), Threads::current());
         let lengths: Vec<f64> = (0..rows).map(|n| k[(n, n)]).collect();
         let mut distance = 0.0;
         for j in 0..rows {

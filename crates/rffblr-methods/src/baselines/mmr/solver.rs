@@ -17,7 +17,9 @@
 //! A singular value that is zero stays zero in all of them. S = 0 is where strong penalties end; since the first term
 //! of J is convex in B with slope −q at B = 0, nothing beats S = 0 once γ exceeds the largest eigenvalue of that slope.
 
-use rffblr::internals::{Cholesky, Into, Spectral, dot, multiply, product, scale_columns, scale_rows, select_columns};
+use rffblr::internals::{
+    Accumulate, Cholesky, Spectral, dot, multiply, product, scale_columns, scale_rows, select_columns,
+};
 use rffblr::linalg::{Mat, Threads};
 
 /// The three penalties: λ on the latent functions, β on the trace norm and γ on the squared norm of S.
@@ -197,7 +199,7 @@ impl Rotated {
         factor.half_solve_transposed(s.as_mut());
         // S = U diag(s) Vᵀ through SᵀS = V diag(s²) Vᵀ; V is dropped.
         let mut gram = Mat::zeros(rank, rank);
-        product(gram.as_mut(), Into::Replace, s.as_ref(), s.as_ref().transpose(), 1.0, Threads::ONE);
+        product(gram.as_mut(), Accumulate::Replace, s.as_ref(), s.as_ref().transpose(), 1.0, Threads::ONE);
         let Spectral { values, vectors } = Spectral::new(gram)?;
         let mut directions = multiply(s.as_ref().transpose(), vectors.as_ref(), Threads::ONE);
         let mut singular = Vec::with_capacity(rank);

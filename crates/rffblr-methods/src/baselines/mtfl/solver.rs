@@ -15,7 +15,7 @@
 //! θ = sR with s = min(1, ρ/maxⱼ‖φⱼᵀR‖) is feasible, so the objective exceeds its minimum by at most
 //! P − (⟨θ, Y⟩ − ½‖θ‖²). Features outside the set with ‖φⱼᵀR‖ > ρ can lower the objective; the worst of them join.
 
-use rffblr::internals::{Cholesky, Into, dot, multiply, outer, product, select_columns, select_rows};
+use rffblr::internals::{Accumulate, Cholesky, dot, multiply, outer, product, select_columns, select_rows};
 use rffblr::linalg::{Mat, Threads};
 
 /// When to stop.
@@ -108,7 +108,7 @@ impl<'a> Path<'a> {
     /// Correlations of all features with the residual, computed afresh; returns their lengths.
     fn refresh(&mut self) -> Vec<f64> {
         let mut residual = self.targets.clone();
-        product(residual.as_mut(), Into::Add, self.columns.as_ref(), self.weights.as_ref(), -1.0, Threads::ONE);
+        product(residual.as_mut(), Accumulate::Add, self.columns.as_ref(), self.weights.as_ref(), -1.0, Threads::ONE);
         let all = multiply(self.features.as_ref().transpose(), residual.as_ref(), Threads::ONE);
         self.correlations = select_rows(all.as_ref(), &self.members);
         row_lengths(&all)
@@ -153,7 +153,7 @@ impl<'a> Path<'a> {
     fn correlate(&mut self) {
         self.correlations = self.aims.clone();
         let (gram, weights) = (self.gram.as_ref(), self.weights.as_ref());
-        product(self.correlations.as_mut(), Into::Add, gram, weights, -1.0, Threads::ONE);
+        product(self.correlations.as_mut(), Accumulate::Add, gram, weights, -1.0, Threads::ONE);
     }
 
     /// One pass of coordinate descent over the working set.
@@ -289,7 +289,7 @@ impl Ridge {
         let directions = Mat::from_fn(size, self.weights.ncols(), |j, c| self.weights[(j, c)] / self.sizes[j]);
         let squares: Vec<f64> = row_lengths(&directions).iter().map(|length| length * length).collect();
         let mut curvature = Mat::zeros(size, size);
-        outer(curvature.as_mut(), Into::Replace, directions.as_ref(), Threads::ONE);
+        outer(curvature.as_mut(), Accumulate::Replace, directions.as_ref(), Threads::ONE);
         let inverse = self.factor.clone().into_inverse(true).1?;
         for j in 0..size {
             let cells = curvature.col_as_slice_mut(j)[j..].iter_mut().zip(&inverse.col_as_slice(j)[j..]);

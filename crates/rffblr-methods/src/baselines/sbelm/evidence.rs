@@ -12,7 +12,7 @@
 //!
 //! Row weights are folded into Φ and t as roots, and N is their sum: a weight of two is the row twice.
 
-use rffblr::internals::{Cholesky, Into, dot, multiply, outer, scale_columns, scale_rows, select_columns};
+use rffblr::internals::{Accumulate, Cholesky, dot, multiply, outer, scale_columns, scale_rows, select_columns};
 use rffblr::linalg::{Mat, Threads};
 use rffblr::{Error, Result};
 
@@ -144,7 +144,7 @@ impl<'a> Climb<'a> {
         let mut scaled = self.features.clone();
         scale_columns(&mut scaled, |m| roots[m]);
         let mut c = Mat::zeros(rows, rows);
-        outer(c.as_mut(), Into::Replace, scaled.as_ref(), threads);
+        outer(c.as_mut(), Accumulate::Replace, scaled.as_ref(), threads);
         for n in 0..rows {
             c[(n, n)] += 1.0 / self.noise;
         }
@@ -225,7 +225,7 @@ impl<'a> Climb<'a> {
 
 fn gram(features: &Mat<f64>, targets: &[f64], threads: Threads) -> (Mat<f64>, Vec<f64>) {
     let mut gram = Mat::zeros(features.ncols(), features.ncols());
-    outer(gram.as_mut(), Into::Replace, features.as_ref().transpose(), threads);
+    outer(gram.as_mut(), Accumulate::Replace, features.as_ref().transpose(), threads);
     let correlation = (0..features.ncols()).map(|m| dot(features.col_as_slice(m), targets)).collect();
     (gram, correlation)
 }
@@ -247,7 +247,7 @@ impl Posterior {
         let noise = 1.0 / relevance.noise_variance;
         scale_columns(&mut scaled, |m| (noise / relevance.precisions[m]).sqrt());
         let mut k = Mat::zeros(scaled.ncols(), scaled.ncols());
-        outer(k.as_mut(), Into::Replace, scaled.as_ref().transpose(), threads);
+        outer(k.as_mut(), Accumulate::Replace, scaled.as_ref().transpose(), threads);
         for m in 0..k.nrows() {
             k[(m, m)] += 1.0;
         }

@@ -1,11 +1,11 @@
 //! Signs, in the encoded numbers, that scores will be too good or that there is too little to learn from.
 
 use super::{Encoder, Encoding};
-use crate::data::encode_error::plural;
 use crate::data::note::{Note, NoteKind, Notes, listed};
 use crate::data::{Dataset, Standardiser};
 use crate::linalg::{Mat, MatRef};
 use crate::table::excerpt;
+use crate::words::plural;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
