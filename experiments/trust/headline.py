@@ -6,10 +6,12 @@
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from run import HERE, names_list
 
@@ -20,7 +22,7 @@ def checked(binary: str, table: dict) -> dict:
         words = [binary, "fit", str(HERE / table["file"]), "--check", "5", "-q", "-o", str(model)]
         for role, names in {"targets": table["targets"], "ignore": table["ignore"], "text": table["text"]}.items():
             words += [f"--{role}", names_list(names)] if names else []
-        done = subprocess.run(words, capture_output=True, text=True)
+        done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "RAYON_NUM_THREADS": "1"})
         if done.returncode != 0:
             return {"error": done.stderr.strip()[-300:]}
         return {"check": json.loads(model.read_text())["check"]}
@@ -52,17 +54,18 @@ def main() -> None:
     parser.add_argument("paths", nargs=2)
     parser.add_argument("--show", action="store_true")
     parser.add_argument("--max-rows", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once, each with one thread")
     options = parser.parse_args()
     if options.show:
         return show(pathlib.Path(options.paths[0]), pathlib.Path(options.paths[1]))
     binary, out = options.paths[0], pathlib.Path(options.paths[1])
     known = {json.loads(line)["table"] for line in out.read_text().splitlines()} if out.exists() else set()
     tables = sorted(json.loads((HERE / "tables.json").read_text()), key=lambda table: table["rows"])
-    with out.open("a") as file:
-        for table in tables:
-            if table["name"] in known or table["rows"] > options.max_rows:
-                continue
-            record = {"table": table["name"], "rows": table["rows"], **checked(binary, table)}
+    wanted = [table for table in tables if table["name"] not in known and table["rows"] <= options.max_rows]
+    with out.open("a") as file, ThreadPoolExecutor(options.jobs) as pool:
+        jobs = {pool.submit(checked, binary, table): table for table in wanted}
+        for job in as_completed(jobs):
+            record = {"table": jobs[job]["name"], "rows": jobs[job]["rows"], **job.result()}
             if "check" in record:
                 record["task_r2"] = record["check"]["model"]["scores"]["task_r2"]
             file.write(json.dumps(record) + "\n")

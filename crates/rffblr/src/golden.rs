@@ -1,20 +1,12 @@
-//! Numbers of independent implementations, for tests: `golden/*.json` beside the checkout, or under `$RFFBLR_DATA`.
+//! Numbers of independent implementations, for tests: `tests/golden` of the repository; its README says whence.
 
 use rffblr::linalg::Mat;
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::Path;
 
-/// A golden file, or `None` with a word about it where there is none.
-pub(crate) fn golden(name: &str) -> Option<Value> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let given = std::env::var_os("RFFBLR_DATA").map(PathBuf::from);
-    let folders = given.into_iter().flat_map(|data| [data.join(".."), data]).chain([beside]);
-    let path = folders.map(|folder| folder.join("golden").join(name)).find(|path| path.exists());
-    let Some(path) = path else {
-        eprintln!("SKIPPED: golden/{name} is neither in $RFFBLR_DATA nor in ../shared");
-        return None;
-    };
-    Some(serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+pub(crate) fn golden(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden").join(name);
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// A list of numbers.
