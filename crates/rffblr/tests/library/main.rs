@@ -7,6 +7,7 @@ mod edge_cases;
 mod encode;
 mod file;
 mod fit;
+mod large;
 mod prediction;
 mod reference;
 mod suspicions;
