@@ -61,6 +61,7 @@ mod model;
 pub mod normal;
 pub mod report;
 pub mod select;
+mod simd;
 mod sparse;
 pub mod table;
 mod vb;

@@ -18,8 +18,6 @@ pub(crate) use learn::{Learned, Prior, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, left_open};
 pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use pairs::exponentials;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use pairs::{Level, level};
 
 use crate::linalg::{Into, Mat, MatRef, Threads, multiply, outer};
 use pairs::Distance;
