@@ -59,6 +59,7 @@ pub mod metrics;
 mod model;
 pub mod normal;
 mod settings;
+mod simd;
 mod sparse;
 pub mod table;
 mod vb;

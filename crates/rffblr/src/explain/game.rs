@@ -4,11 +4,8 @@
 //! φ_i = ∫₀¹ (a_i − b_i) Π_{j≠i} (t a_j + (1−t) b_j) dt: an integral of a polynomial, which Gauss' rule with half as many
 //! nodes as inputs does exactly, and far fewer do to any precision wanted (a bound says how many).
 //! Products of all but one factor come from a forward and a backward pass, so that no factor is ever divided by.
-//!
-//! Each body is compiled three times and chosen when the program runs, as in `kernel::pairs`; all give the same bits.
 
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::{Level, level};
+use crate::simd::vectorised;
 
 /// Games played side by side.
 pub(super) const LANES: usize = 8;
@@ -256,55 +253,26 @@ fn wave_pass<const NODES: usize>(
     }
 }
 
-/// `out[i] += size · φ_i` of games of products; see [`play_body`].
-pub(super) fn play(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, scratch: &mut Scratch, out: &mut [Lane]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, s: &mut Scratch, out: &mut [Lane]) {
-            play_body(a, b, size, rule, s, out);
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(a: &[Lane], b: &[Lane], size: &Lane, rule: &Rule, s: &mut Scratch, out: &mut [Lane]) {
-            play_body(a, b, size, rule, s, out);
-        }
-        match level() {
-            // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(a, b, size, rule, scratch, out) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(a, b, size, rule, scratch, out) },
-            Level::Plain => {}
-        }
-    }
-    play_body(a, b, size, rule, scratch, out);
-}
+vectorised!(
+    /// `out[i] += size · φ_i` of games of products.
+    pub(super) fn play(
+        a: &[Lane],
+        b: &[Lane],
+        size: &Lane,
+        rule: &Rule,
+        scratch: &mut Scratch,
+        out: &mut [Lane]
+    ) = play_body
+);
 
-/// `out[i] += size · φ_i` of games of cosines; see [`waves_body`].
-pub(super) fn waves(
-    x: &Angles<'_>,
-    z: &Angles<'_>,
-    size: &Lane,
-    rules: &Rules,
-    scratch: &mut Scratch,
-    out: &mut [Lane],
-) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(x: &Angles<'_>, z: &Angles<'_>, size: &Lane, r: &Rules, s: &mut Scratch, out: &mut [Lane]) {
-            waves_body(x, z, size, r, s, out);
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(x: &Angles<'_>, z: &Angles<'_>, size: &Lane, r: &Rules, s: &mut Scratch, out: &mut [Lane]) {
-            waves_body(x, z, size, r, s, out);
-        }
-        match level() {
-            // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(x, z, size, rules, scratch, out) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(x, z, size, rules, scratch, out) },
-            Level::Plain => {}
-        }
-    }
-    waves_body(x, z, size, rules, scratch, out);
-}
+vectorised!(
+    /// `out[i] += size · φ_i` of games of cosines.
+    pub(super) fn waves(
+        x: &Angles<'_>,
+        z: &Angles<'_>,
+        size: &Lane,
+        rules: &Rules,
+        scratch: &mut Scratch,
+        out: &mut [Lane]
+    ) = waves_body
+);

@@ -5,8 +5,7 @@
 
 use super::game::{LANES, Lane, Rules, Scratch, play};
 use crate::kernel::Family;
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::{Level, level};
+use crate::simd::vectorised;
 
 /// The games of one family and one chunk of training rows.
 pub(super) struct Games<'a> {
@@ -63,24 +62,4 @@ fn bounds_body(a: &[Lane], b: &[Lane], s: f64) -> (f64, f64) {
     (s * lowest.into_iter().fold(f64::INFINITY, f64::min), excess.into_iter().fold(0.0, f64::max))
 }
 
-fn bounds(a: &[Lane], b: &[Lane], s: f64) -> (f64, f64) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(a: &[Lane], b: &[Lane], s: f64) -> (f64, f64) {
-            bounds_body(a, b, s)
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(a: &[Lane], b: &[Lane], s: f64) -> (f64, f64) {
-            bounds_body(a, b, s)
-        }
-        match level() {
-            // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(a, b, s) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(a, b, s) },
-            Level::Plain => {}
-        }
-    }
-    bounds_body(a, b, s)
-}
+vectorised!(fn bounds(a: &[Lane], b: &[Lane], s: f64) -> (f64, f64) = bounds_body);

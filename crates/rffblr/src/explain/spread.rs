@@ -7,8 +7,7 @@
 use super::game::{LANES, Lane, Rule, Rules};
 use super::shapley::Table;
 use crate::kernel::{Family, KernelMachine};
-#[cfg(target_arch = "x86_64")]
-use crate::kernel::{Level, level};
+use crate::simd::vectorised;
 use rayon::prelude::*;
 
 /// What the double integral of a term of size one may be wrong by: a variance needs fewer digits than a value.
@@ -150,25 +149,4 @@ fn doubled_body(corners: &mut Corners, rule: &Rule, weight: &Lane) {
     }
 }
 
-/// `sums[i] += weight · ` the double integral for input i, in each lane.
-fn doubled(corners: &mut Corners, rule: &Rule, weight: &Lane) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(corners: &mut Corners, rule: &Rule, weight: &Lane) {
-            doubled_body(corners, rule, weight);
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(corners: &mut Corners, rule: &Rule, weight: &Lane) {
-            doubled_body(corners, rule, weight);
-        }
-        match level() {
-            // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(corners, rule, weight) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(corners, rule, weight) },
-            Level::Plain => {}
-        }
-    }
-    doubled_body(corners, rule, weight);
-}
+vectorised!(fn doubled(corners: &mut Corners, rule: &Rule, weight: &Lane) = doubled_body);

@@ -1,9 +1,6 @@
 //! `x ← scale · cos(slope · x + offset)` over a slice, at the speed of the machine.
-//!
-//! One body, compiled three times (AVX-512, AVX2 with fused multiply-add, plain) and chosen when the program runs.
-//! Every step is either a fused multiply-add, which is rounded once wherever it runs, or exact, so all three give
-//! the same bits.
 
+use crate::simd::vectorised;
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
 /// π/2 as an unevaluated sum of three doubles: good for arguments far beyond [`LARGEST`].
@@ -13,33 +10,10 @@ const ROUND: f64 = 6_755_399_441_055_744.0;
 /// Larger arguments go to the standard library.
 const LARGEST: f64 = 1.0e9;
 
-/// `x[i] ← scale · cos(slope · x[i] + offset)`, within 2 units in the last place of `scale`.
-pub(crate) fn cosines(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-            // SAFETY: the features were just detected.
-            return unsafe { with_avx512(x, slope, offset, scale) };
-        }
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: the features were just detected.
-            return unsafe { with_avx2(x, slope, offset, scale) };
-        }
-    }
-    body(x, slope, offset, scale);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,fma")]
-fn with_avx512(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
-    body(x, slope, offset, scale);
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-fn with_avx2(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
-    body(x, slope, offset, scale);
-}
+vectorised!(
+    /// `x[i] ← scale · cos(slope · x[i] + offset)`, within 2 units in the last place of `scale`.
+    pub(crate) fn cosines(x: &mut [f64], slope: f64, offset: f64, scale: f64) = body
+);
 
 #[inline(always)]
 fn body(x: &mut [f64], slope: f64, offset: f64, scale: f64) {
@@ -104,6 +78,7 @@ fn cosine(angle: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::tests::same_at_every_level;
     use proptest::prelude::*;
 
     fn one(x: f64, slope: f64, offset: f64) -> f64 {
@@ -127,17 +102,11 @@ mod tests {
     #[test]
     fn every_compiled_variant_gives_the_same_bits() {
         let x: Vec<f64> = (0..5000).map(|i| (i as f64 - 2500.0) * 0.37).collect();
-        let (mut chosen, mut plain) = (x.clone(), x.clone());
-        cosines(&mut chosen, 1.3, 0.2, 0.5);
-        body(&mut plain, 1.3, 0.2, 0.5);
-        assert_eq!(chosen, plain);
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            let mut avx2 = x.clone();
-            // SAFETY: the features were just detected.
-            unsafe { with_avx2(&mut avx2, 1.3, 0.2, 0.5) };
-            assert_eq!(avx2, plain);
-        }
+        same_at_every_level(|| {
+            let mut values = x.clone();
+            cosines(&mut values, 1.3, 0.2, 0.5);
+            values
+        });
     }
 
     proptest! {

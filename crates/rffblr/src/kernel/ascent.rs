@@ -11,7 +11,7 @@ const LONGEST: f64 = 2.0;
 
 /// What ended the climb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub enum End {
     /// Two steps in a row gained less than the tolerance, or no step gains at all.
     Top,
     /// The largest number of steps was made.
@@ -23,7 +23,7 @@ pub(crate) enum End {
 /// Climbs from `start` and returns where it ended with the value there; `None` if there is no value at the start.
 /// `function` gives value and gradient, or `None` where it has none; `watch` sees every accepted point. The tolerance is
 /// a gain, or a share of the value if that is more.
-pub(crate) fn climb(
+pub fn climb(
     start: Vec<f64>,
     range: (f64, f64),
     steps: usize,

@@ -5,7 +5,7 @@
 //! all cosines of a family ties them; v, γ, r and the noise are learned from the bound, which is exact here (equations 24
 //! to 27).
 
-mod ascent;
+pub(crate) mod ascent;
 mod departures;
 mod learn;
 mod machine;
@@ -18,8 +18,6 @@ pub(crate) use learn::{Learned, Prior, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, left_open};
 pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use pairs::exponentials;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use pairs::{Level, level};
 
 use crate::linalg::{Accumulate, Mat, MatRef, Threads, multiply, outer};
 use pairs::Distance;
@@ -49,29 +47,33 @@ pub struct Kernel {
 
 impl Family {
     /// `distance[i] ← exp(−γ distance[i])`.
-    pub(crate) fn decay(&self, distance: &mut [f64]) {
+    #[doc(hidden)]
+    pub fn decay(&self, distance: &mut [f64]) {
         distance.iter_mut().for_each(|d| *d *= -self.scale);
         exponentials(distance);
     }
 }
 
 /// Distances between rows: N×N′ each.
-pub(crate) struct Distances {
+#[doc(hidden)]
+pub struct Distances {
     /// Σ Δ_d².
-    pub(crate) square: Mat<f64>,
+    pub square: Mat<f64>,
     /// Σ r_d |Δ_d|.
-    pub(crate) absolute: Mat<f64>,
+    pub absolute: Mat<f64>,
 }
 
 /// A kernel that some inputs do not enter.
-pub(crate) struct Without<'a> {
+#[doc(hidden)]
+pub struct Without<'a> {
     kernel: &'a Kernel,
     columns: &'a [usize],
 }
 
 impl Without<'_> {
     /// Distances from the rows of `x` to those of `new` along the other inputs.
-    pub(crate) fn distances(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Distances {
+    #[doc(hidden)]
+    pub fn distances(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Distances {
         let (mut ones, mut relevance) = (vec![1.0; x.ncols()], self.kernel.relevance.clone());
         for &column in self.columns {
             (ones[column], relevance[column]) = (0.0, 0.0);
@@ -85,12 +87,14 @@ impl Without<'_> {
 
 impl Kernel {
     /// The kernel without some inputs.
-    pub(crate) fn without<'a>(&'a self, columns: &'a [usize]) -> Without<'a> {
+    #[doc(hidden)]
+    pub fn without<'a>(&'a self, columns: &'a [usize]) -> Without<'a> {
         Without { kernel: self, columns }
     }
 
     /// κ from x·x′ and the values of the two families, each one at distance zero. The only place that says so.
-    pub(crate) fn sum(&self, product: f64, rbf: f64, laplace_l1: f64) -> f64 {
+    #[doc(hidden)]
+    pub fn sum(&self, product: f64, rbf: f64, laplace_l1: f64) -> f64 {
         1.0 + self.linear * (product / self.relevance.len() as f64) + self.curved(rbf, laplace_l1)
     }
 
@@ -150,7 +154,8 @@ impl Kernel {
     }
 
     /// κ from the rows of `x` to those of `new`: N×N′.
-    pub(crate) fn cross(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
+    #[doc(hidden)]
+    pub fn cross(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
         let mut out = multiply(x.as_ref(), new.transpose(), threads);
         let Distances { mut square, mut absolute } = self.without(&[]).distances(x, new, threads);
         for j in 0..out.ncols() {
@@ -160,7 +165,8 @@ impl Kernel {
     }
 
     /// κ of each row of `new` with itself.
-    pub(crate) fn diagonal(&self, new: MatRef<'_, f64>) -> Vec<f64> {
+    #[doc(hidden)]
+    pub fn diagonal(&self, new: MatRef<'_, f64>) -> Vec<f64> {
         let square = |i: usize| (0..new.ncols()).map(|d| new[(i, d)].powi(2)).sum::<f64>();
         (0..new.nrows()).map(|i| self.sum(square(i), 1.0, 1.0)).collect()
     }

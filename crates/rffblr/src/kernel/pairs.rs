@@ -1,10 +1,10 @@
 //! Distances between all pairs of rows and their derivatives, at the speed of the machine.
 //!
-//! For rows i > j and weights r: Σ_d r_d |x_id − x_jd| or Σ_d r_d (x_id − x_jd)². Each body is compiled three times
-//! (AVX-512, AVX2, plain) and chosen when the program runs; every step is a fused multiply-add or exact and every sum has
-//! a fixed shape, so all three give the same bits, for any number of threads.
+//! For rows i > j and weights r: Σ_d r_d |x_id − x_jd| or Σ_d r_d (x_id − x_jd)². Sums have a fixed
+//! shape: the same bits on every machine and for any number of threads.
 
 use crate::linalg::{Mat, MatRef, Threads, dot};
+use crate::simd::vectorised;
 use rayon::prelude::*;
 
 /// Inputs taken at once: their loads are shared.
@@ -98,90 +98,12 @@ fn exponentials_body(x: &mut [f64]) {
     });
 }
 
-fn forward(block: Block<'_>, distance: Distance, out: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(block: Block<'_>, distance: Distance, out: &mut [f64]) {
-            forward_body(block, distance, out);
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(block: Block<'_>, distance: Distance, out: &mut [f64]) {
-            forward_body(block, distance, out);
-        }
-        match level() {
-            // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(block, distance, out) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(block, distance, out) },
-            Level::Plain => {}
-        }
-    }
-    forward_body(block, distance, out);
-}
-
-fn backward(x: &[f64], at: f64, slope: &[f64]) -> f64 {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(x: &[f64], at: f64, slope: &[f64]) -> f64 {
-            backward_body(x, at, slope)
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(x: &[f64], at: f64, slope: &[f64]) -> f64 {
-            backward_body(x, at, slope)
-        }
-        match level() {
-            // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(x, at, slope) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(x, at, slope) },
-            Level::Plain => {}
-        }
-    }
-    backward_body(x, at, slope)
-}
-
-/// `x[i] ← eˣ` for x ≤ 0.
-pub(crate) fn exponentials(x: &mut [f64]) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512dq,fma")]
-        fn avx512(x: &mut [f64]) {
-            exponentials_body(x);
-        }
-        #[target_feature(enable = "avx2,fma")]
-        fn avx2(x: &mut [f64]) {
-            exponentials_body(x);
-        }
-        match level() {
-            // SAFETY: `level` found the features on this machine.
-            Level::Avx512 => return unsafe { avx512(x) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(x) },
-            Level::Plain => {}
-        }
-    }
-    exponentials_body(x);
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(crate) enum Level {
-    Avx512,
-    Avx2,
-    Plain,
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(crate) fn level() -> Level {
-    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-        Level::Avx512
-    } else if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        Level::Avx2
-    } else {
-        Level::Plain
-    }
-}
+vectorised!(fn forward(block: Block<'_>, distance: Distance, out: &mut [f64]) = forward_body);
+vectorised!(fn backward(x: &[f64], at: f64, slope: &[f64]) -> f64 = backward_body);
+vectorised!(
+    /// `x[i] ← eˣ` for x ≤ 0.
+    pub(crate) fn exponentials(x: &mut [f64]) = exponentials_body
+);
 
 /// Distances of row `at` of `b` to the rows of `a` from `first` on.
 fn distances_to(
@@ -253,6 +175,7 @@ pub(super) fn inner(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::tests::same_at_every_level;
 
     fn table(rows: usize, columns: usize) -> Mat<f64> {
         Mat::from_fn(rows, columns, |i, j| ((i * 7 + j * 13) as f64 * 0.71).sin() * 2.0)
@@ -292,11 +215,13 @@ mod tests {
     #[test]
     fn exponentials_agree_with_the_standard_library() {
         let values: Vec<f64> = (0..200_000).map(|i| -0.003_71 * f64::from(i)).chain([-1e300, -f64::INFINITY]).collect();
-        let (mut chosen, mut plain) = (values.clone(), values.clone());
-        exponentials(&mut chosen);
-        exponentials_body(&mut plain);
-        assert_eq!(chosen, plain, "the compiled variants differ");
-        for (x, found) in values.iter().zip(&chosen) {
+        let run = || {
+            let mut found = values.clone();
+            exponentials(&mut found);
+            found
+        };
+        same_at_every_level(run);
+        for (x, found) in values.iter().zip(&run()) {
             let expected = if *x < -700.0 { 0.0 } else { x.exp() };
             assert!((found - expected).abs() <= 4e-16 * expected, "e^{x}: {found}, not {expected}");
         }
@@ -316,7 +241,6 @@ mod tests {
             })
         };
         assert!(run(1) == run(2));
-        let (a, b) = (x.col_as_slice(0), x.col_as_slice(1));
-        assert_eq!(backward(a, 0.3, b), backward_body(a, 0.3, b));
+        same_at_every_level(|| run(1));
     }
 }

@@ -1,6 +1,7 @@
 use crate::explain::game::{Angles, LANES, Lane, Rule, Rules, Scratch, play, waves};
 use crate::explain::kernels::Games;
 use crate::kernel::Family;
+use crate::simd::tests::same_at_every_level;
 
 const TOLERANCE: f64 = 1e-13;
 
@@ -36,6 +37,11 @@ fn few_nodes_do_what_the_exact_rule_does() {
             let (mut found, family) = (vec![[0.0; LANES]; inputs], Family { variance: 0.7, scale });
             let games = Games { players: inputs, x: x.clone(), z: z.clone(), share: &[1.0], family, rules: &rules };
             games.play(&mut found);
+            same_at_every_level(|| {
+                let mut out = vec![[0.0; LANES]; inputs];
+                games.play(&mut out);
+                out
+            });
             let (mut exact, rule) = (vec![[0.0; LANES]; inputs], Rule::new(inputs.div_ceil(2)));
             let decayed = |u: &[Lane]| u.iter().map(|lane| lane.map(|u| (-scale * u).exp())).collect::<Vec<_>>();
             play(&decayed(&x), &decayed(&z), &[0.7; LANES], &rule, &mut Scratch::new(inputs), &mut exact);
@@ -68,6 +74,7 @@ fn few_nodes_of_cosines_do_what_the_exact_rule_does() {
             waves(&x, &z, &[0.7; LANES], &rules, &mut Scratch::new(inputs), &mut out);
             out
         };
+        same_at_every_level(|| play(TOLERANCE));
         // No bound is good enough for the smallest positive number, so that the last rule is taken.
         let (found, exact) = (play(TOLERANCE), play(f64::MIN_POSITIVE));
         for (found, exact) in found.as_flattened().iter().zip(exact.as_flattened()) {
