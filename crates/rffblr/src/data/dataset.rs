@@ -7,7 +7,7 @@ use crate::linalg::{Mat, MatRef, select_rows};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Numbers that somebody else keeps, row after row, for as long as they are held: they are read where they lie.
 pub type Lent = Arc<dyn AsRef<[f64]> + Send + Sync>;
@@ -22,6 +22,8 @@ pub struct Dataset {
     input_names: Vec<String>,
     target_names: Vec<String>,
     one_hot: Vec<Range<usize>>,
+    /// The fingerprint, once it was asked for.
+    hash: OnceLock<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -111,8 +113,8 @@ impl Dataset {
                 return Err(Error::TargetUnobserved(name.clone()));
             }
         }
-        let one_hot = Vec::new();
-        Ok(Dataset { inputs: held, targets, weights: None, input_names, target_names, one_hot })
+        let (one_hot, hash) = (Vec::new(), OnceLock::new());
+        Ok(Dataset { inputs: held, targets, weights: None, input_names, target_names, one_hot, hash })
     }
 
     /// Gives each row a weight, finite and not negative; a row of weight zero is not learned from.
@@ -137,6 +139,7 @@ impl Dataset {
             }
         }
         self.weights = Some(RowWeights { given: weights, scaled });
+        self.hash = OnceLock::new();
         Ok(self)
     }
 
@@ -248,6 +251,14 @@ impl Dataset {
 
     /// SHA-256 of names, shapes, numbers, and weights as a model sees them: equal for equal data on every machine.
     pub fn fingerprint(&self) -> String {
+        match &self.inputs {
+            Inputs::Own(_) => self.hash.get_or_init(|| self.hashed()).clone(),
+            // Whoever lent them may have written to them since.
+            Inputs::Lent { .. } => self.hashed(),
+        }
+    }
+
+    fn hashed(&self) -> String {
         let mut hash = Sha256::new();
         for names in [&self.input_names, &self.target_names] {
             hash.update((names.len() as u64).to_le_bytes());

@@ -18,7 +18,7 @@ pub use views::{KernelView, Link, Sinusoid};
 use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count, rounding_variance};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
-use crate::linalg::{Mat, MatRef, Threads};
+use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::metrics::Check;
 use crate::normal;
 use crate::settings::{CosineSettings, Form, InputScales, Settings, TargetScale};
@@ -320,8 +320,13 @@ impl Model {
     pub(crate) fn left_out(&self, data: &Dataset) -> Result<(Prediction, Mat<f64>)> {
         self.check_training_data(data)?;
         let threads = Threads::current();
-        let mut out = self.predict(data.inputs())?;
-        let root: Vec<f64> = (0..data.rows()).map(|n| data.weights().map_or(1.0, |w| w[n].sqrt())).collect();
+        let judged = data.judged_targets();
+        let (rows, tasks) = judged.shape();
+        let empty = || Mat::zeros(rows, tasks);
+        let mut out = Prediction { mean: empty(), latent_std: empty(), std: empty() };
+        // Cells that were not learned from are predicted as they are.
+        let open: Vec<usize> = (0..rows).filter(|&n| (0..tasks).any(|c| judged[(n, c)].is_nan())).collect();
+        let plain = self.predict(select_rows(data.inputs(), &open).as_ref())?;
         let problem = || {
             let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
             let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
@@ -329,15 +334,15 @@ impl Model {
             Ok((Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding), targets))
         };
         let LeftOut { residual, variance, leverage } = self.function.leave_one_out(problem, threads)?;
-        for c in 0..self.target_names.len() {
+        for c in 0..tasks {
+            for (i, &row) in open.iter().enumerate() {
+                out.mean[(row, c)] = plain.mean[(i, c)];
+                out.latent_std[(row, c)] = plain.latent_std[(i, c)];
+                out.std[(row, c)] = plain.std[(i, c)];
+            }
             let (scale, noise) = (self.target_scale.scale[c], self.function.noise_variance(c));
-            for row in 0..data.rows() {
-                let observed = data.targets()[(row, c)];
-                // A row of weight zero was never in.
-                if observed.is_nan() || root[row] == 0.0 {
-                    continue;
-                }
-                out.mean[(row, c)] = observed - scale * residual[(row, c)];
+            for row in (0..rows).filter(|&row| !judged[(row, c)].is_nan()) {
+                out.mean[(row, c)] = judged[(row, c)] - scale * residual[(row, c)];
                 out.latent_std[(row, c)] = scale * variance[(row, c)].sqrt();
                 out.std[(row, c)] = scale * (variance[(row, c)] + noise).sqrt();
             }

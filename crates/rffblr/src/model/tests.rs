@@ -262,3 +262,18 @@ fn rounding_is_that_of_distinct_rows_of_weight() {
     let scale = Standardiser::identity(1);
     assert!((rounding_of(&data, &scale)[0] - 1.0 / 12.0).abs() < 1e-12);
 }
+
+/// Gaps and the row of weight zero.
+#[test]
+fn cells_not_learned_from_are_predicted_as_they_are() {
+    let data = data(&[0, 1, 2]);
+    for settings in [Settings::DEFAULT, Settings::COSINES] {
+        let model = fit(&data, &settings).unwrap();
+        let (found, plain) = (model.leave_one_out(&data).unwrap(), model.predict(data.inputs()).unwrap());
+        for (n, c) in (0..ROWS).flat_map(|n| (0..3).map(move |c| (n, c))) {
+            let near = |a: &Mat<f64>, b: &Mat<f64>| (a[(n, c)] - b[(n, c)]).abs() < 1e-12 * b[(n, c)].abs().max(1.0);
+            let same = near(&found.mean, &plain.mean) && near(&found.std, &plain.std);
+            assert_eq!(same, n == 7 || data.targets()[(n, c)].is_nan(), "row {n}, task {c}");
+        }
+    }
+}

@@ -57,17 +57,20 @@ impl Problem {
 
     /// From standardised tables; NaN targets are missing, and weights are repeats.
     pub fn new(inputs: Mat<f64>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
+        let root: Vec<f64> = weights.map_or(vec![1.0; inputs.nrows()], |w| w.iter().map(|w| w.sqrt()).collect());
+        let folded = Mat::from_fn(targets.nrows(), targets.ncols(), |n, c| root[n] * targets[(n, c)]);
+        Problem::folded(inputs, folded, root)
+    }
+
+    /// The same from targets that are multiplied by the roots of the weights already.
+    fn folded(inputs: Mat<f64>, mut targets: Mat<f64>, root: Vec<f64>) -> Self {
         let rows = inputs.nrows();
-        let root: Vec<f64> = weights.map_or(vec![1.0; rows], |w| w.iter().map(|w| w.sqrt()).collect());
         let mut patterns: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
         for task in 0..targets.ncols() {
-            let observed = |&row: &usize| !targets[(row, task)].is_nan();
-            patterns.entry((0..rows).filter(observed).collect()).or_default().push(task);
+            let column = targets.col_as_slice_mut(task);
+            patterns.entry((0..rows).filter(|&row| !column[row].is_nan()).collect()).or_default().push(task);
+            column.iter_mut().filter(|y| y.is_nan()).for_each(|y| *y = 0.0);
         }
-        let folded = Mat::from_fn(rows, targets.ncols(), |n, c| {
-            let y = targets[(n, c)];
-            if y.is_nan() { 0.0 } else { root[n] * y }
-        });
         let mut mass = vec![0.0; targets.ncols()];
         let groups = patterns
             .into_iter()
@@ -76,7 +79,7 @@ impl Problem {
                     mass[task] = observed.iter().map(|&n| root[n] * root[n]).sum();
                 }
                 Group {
-                    targets: Mat::from_fn(observed.len(), tasks.len(), |i, j| folded[(observed[i], tasks[j])]),
+                    targets: Mat::from_fn(observed.len(), tasks.len(), |i, j| targets[(observed[i], tasks[j])]),
                     root: observed.iter().map(|&n| root[n]).collect(),
                     count: mass[tasks[0]],
                     rows: (observed.len() < rows).then_some(observed),
@@ -85,18 +88,8 @@ impl Problem {
             })
             .collect();
         let count = mass.clone();
-        let (origin, rounding) = ((0..inputs.ncols()).collect(), vec![0.0; folded.ncols()]);
-        Problem {
-            inputs: Arc::new(inputs),
-            root,
-            targets: folded,
-            groups,
-            mass,
-            count,
-            relative: false,
-            origin,
-            rounding,
-        }
+        let (origin, rounding) = ((0..inputs.ncols()).collect(), vec![0.0; targets.ncols()]);
+        Problem { inputs: Arc::new(inputs), root, targets, groups, mass, count, relative: false, origin, rounding }
     }
 
     /// The same with weights that say how precise a row is: one observation each.
@@ -154,19 +147,15 @@ impl Problem {
         dealt.sort_unstable();
         let mut chosen: Vec<usize> = dealt[..count].iter().map(|(_, row)| *row).collect();
         chosen.sort_unstable();
-        let weights: Vec<f64> = chosen.iter().map(|&row| self.root[row].powi(2)).collect();
         let mut targets = Mat::full(count, self.tasks(), f64::NAN);
         for group in &self.groups {
             for (i, &row) in chosen.iter().enumerate() {
                 let Some(at) = group.position(row) else { continue };
-                for (c, &task) in group.tasks.iter().enumerate() {
-                    // Weighted targets carry the root of the weight, which Problem will put back.
-                    targets[(i, task)] =
-                        if group.root[at] > 0.0 { group.targets[(at, c)] / group.root[at] } else { 0.0 };
-                }
+                group.tasks.iter().enumerate().for_each(|(c, &task)| targets[(i, task)] = group.targets[(at, c)]);
             }
         }
-        let part = Problem::new(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, Some(&weights));
+        let root = chosen.iter().map(|&row| self.root[row]).collect();
+        let part = Problem::folded(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, root);
         let part = if self.relative { part.with_relative_weights() } else { part };
         Some(Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part })
     }

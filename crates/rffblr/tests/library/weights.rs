@@ -64,7 +64,9 @@ fn a_model_knows_what_its_weights_meant() {
     assert_eq!(fitted(None).weighting(), None);
     assert_eq!(fitted(Some(Weights::Relative(weights.clone()))).weighting(), Some(Weights::Relative(())));
     assert_eq!(fitted(Some(Weights::Repeats(weights.clone()))).weighting(), Some(Weights::Repeats(())));
+    let without = data.fingerprint();
     let hash = |weights: Weights| data.clone().with_weights(weights).unwrap().fingerprint();
+    assert_ne!(without, hash(Weights::Repeats(vec![1.0; 20])));
     assert_eq!(hash(Weights::Relative(weights.clone())), hash(Weights::Relative(vec![1.0; 20])));
     assert_ne!(hash(Weights::Relative(vec![1.0; 20])), hash(Weights::Repeats(vec![1.0; 20])));
 }
