@@ -15,7 +15,7 @@ use super::scales::Scales;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::linalg::MatRef;
-use crate::method::{Forecast, Method, Predictor};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use network::{Network, Training};
 
@@ -97,8 +97,8 @@ impl Predictor for Fitted {
         None
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let units: Vec<String> = self.hidden.iter().map(usize::to_string).collect();
-        vec![("hidden units", units.join(" "))]
+        vec![("hidden units", Chosen::Text(units.join(" ")))]
     }
 }

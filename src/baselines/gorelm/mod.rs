@@ -22,7 +22,7 @@ use crate::baselines::{check_question, original_scale, within_reach};
 use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, Threads, map_columns, multiply, select_columns, select_rows};
-use crate::method::{Forecast, Method, Predictor};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
 use path::{Stopping, solve_all};
 use rand::{RngExt, SeedableRng};
@@ -216,8 +216,8 @@ impl Predictor for Fitted {
         Some(self.weights.nrows())
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let Penalty { strength, sparsity } = self.penalty;
-        vec![("lambda", format!("2^{}", strength.log2())), ("alpha", sparsity.to_string())]
+        vec![("lambda", Chosen::TwoTo(strength.log2() as i32)), ("alpha", Chosen::Text(sparsity.to_string()))]
     }
 }

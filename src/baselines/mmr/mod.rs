@@ -22,7 +22,7 @@ use super::{check_question, original_scale, require_complete};
 use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, Spectral, Threads, multiply};
-use crate::method::{Forecast, Method, Predictor};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use kernel::{Kernel, Scaling};
 use solver::{Limits, Penalties, Rotated};
@@ -187,17 +187,17 @@ impl Predictor for Fitted {
         None
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let inputs = match self.point.scaling {
             Scaling::Standardised => "standardised",
             Scaling::Raw => "raw",
         };
         vec![
-            ("lambda", format!("1e{}", self.point.latent)),
-            ("beta", format!("1e{}", self.point.trace)),
-            ("gamma", format!("1e{}", self.point.square)),
-            ("inputs", inputs.into()),
-            ("rank", self.rank.to_string()),
+            ("lambda", Chosen::TenTo(self.point.latent)),
+            ("beta", Chosen::TenTo(self.point.trace)),
+            ("gamma", Chosen::TenTo(self.point.square)),
+            ("inputs", Chosen::Text(inputs.into())),
+            ("rank", Chosen::Text(self.rank.to_string())),
         ]
     }
 }

@@ -16,7 +16,7 @@ use crate::data::{Dataset, Standardiser};
 use crate::error::Result;
 use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{Mat, MatRef, Threads, dot, multiply, select_columns};
-use crate::method::{Forecast, Method, Predictor};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -229,8 +229,8 @@ impl Predictor for Fitted {
         Some(self.means.len())
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let (penalty, bandwidth) = self.point;
-        vec![("lambda", format!("1e{penalty}")), ("gamma", format!("2^{bandwidth}/D"))]
+        vec![("lambda", Chosen::TenTo(penalty)), ("gamma", Chosen::TwoToPerInput(bandwidth))]
     }
 }

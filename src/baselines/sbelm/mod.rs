@@ -20,7 +20,7 @@ use crate::data::{Dataset, Standardiser};
 use crate::error::{Error, Result};
 use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{Mat, MatRef, Threads, scale_rows, select_columns};
-use crate::method::{Forecast, Method, Predictor};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
 use crate::vb::Problem;
 use evidence::{Posterior, Relevance, Rule, maximise};
@@ -273,7 +273,7 @@ impl Predictor for Fitted {
         Some(self.active)
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
-        vec![("gamma", format!("2^{}/D", self.exponent))]
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
+        vec![("gamma", Chosen::TwoToPerInput(self.exponent))]
     }
 }

@@ -6,7 +6,7 @@ use crate::baselines::extremes::survives_extremes;
 use crate::data::Dataset;
 use crate::golden::{golden, matrix, vector};
 use crate::linalg::{Cholesky, Mat, Threads, dot, multiply, scale_columns, scale_rows, select_columns, select_rows};
-use crate::method::Method;
+use crate::method::{Chosen, Method};
 use crate::select::{Grid, Plan};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -281,8 +281,8 @@ fn the_method_counts_the_union_of_features_and_names_its_bandwidth() {
     let plan = Plan { grid: Grid::Coarse, ..Plan::seeded(1) };
     let fitted = SbElm::PAPER.fit(&data, &plan).unwrap();
     let chosen = fitted.chosen();
-    let exponent: i32 = chosen[0].1.trim_start_matches("2^").trim_end_matches("/D").parse().unwrap();
-    assert!(chosen[0].0 == "gamma" && grid(Grid::Coarse).contains(&exponent));
+    let [("gamma", Chosen::TwoToPerInput(exponent))] = chosen[..] else { panic!("{chosen:?}") };
+    assert!(grid(Grid::Coarse).contains(&exponent));
     let training = Training::new(&data, PER_ROW, 1, Threads::ONE).unwrap();
     let mut union: Vec<usize> =
         training.learn(training.bandwidth(exponent), Threads::ONE).into_iter().flat_map(|r| r.active).collect();

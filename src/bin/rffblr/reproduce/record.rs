@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use rffblr::evaluate::{FoldResult, Split, evaluate};
-use rffblr::method::Method;
+use rffblr::method::{Chosen, Method};
 use rffblr::metrics::Scores;
 use rffblr::select::Plan;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ pub struct Record {
     /// Inner folds known from an earlier, interrupted run: their time is not in `fit_seconds`.
     pub inner_folds_remembered: usize,
     pub active_features: Option<usize>,
-    pub chosen: BTreeMap<String, String>,
+    pub chosen: BTreeMap<String, Chosen>,
     pub scores: Scores,
 }
 
