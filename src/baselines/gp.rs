@@ -4,8 +4,9 @@
 //! tasks, L = −½[C ln|K| + tr(YᵀK⁻¹Y) + NC ln 2π], is climbed in (ln γ, ln f, ln l, ln σ²) by BFGS from two bandwidths;
 //! ∂L/∂θ = ½ Σ (VVᵀ − C K⁻¹) ∘ ∂K/∂θ with V = K⁻¹Y. Cost N³ an evaluation.
 
+use super::scales::Scales;
 use super::{require_few, require_observed};
-use crate::data::{Dataset, Standardiser, check_inputs, expect_count};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::linalg::{Accumulate, Cholesky, Mat, MatRef, Threads, dot, multiply, outer};
 use crate::method::{Forecast, Method, Predictor};
@@ -34,9 +35,7 @@ struct Training {
 }
 
 struct Fitted {
-    input_names: Vec<String>,
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     inputs: Mat<f64>,
     parameters: Parameters,
     factor: Cholesky,
@@ -59,10 +58,7 @@ impl Method for GaussianProcess {
         // A row of weight zero says nothing, and one over zero is no variance.
         let rows: Vec<usize> = (0..data.rows()).filter(|&n| data.weights().is_none_or(|w| w[n] > 0.0)).collect();
         let data = &data.select(&rows)?;
-        let input_scale = Standardiser::new(data.inputs(), data.weights());
-        let target_scale = Standardiser::new(data.targets(), data.weights());
-        let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-        let targets = target_scale.apply(data.targets(), data.target_names())?;
+        let (scales, inputs, targets) = Scales::learn(data)?;
         let training = Training::new(&inputs, targets, data.weights());
         let flat = 1.0 / inputs.ncols() as f64;
         let starts = [flat, 0.1 * flat].map(|gamma| [gamma.ln(), 0.5f64.ln(), 0.5f64.ln(), 0.1f64.ln()]);
@@ -71,8 +67,7 @@ impl Method for GaussianProcess {
         let Some((factor, coefficients)) = training.solve(&parameters) else {
             return Err(Error::Singular { size: data.rows(), noise: (-parameters[3]).exp() });
         };
-        let input_names = data.input_names().to_vec();
-        Ok(Box::new(Fitted { input_names, input_scale, target_scale, inputs, parameters, factor, coefficients }))
+        Ok(Box::new(Fitted { scales, inputs, parameters, factor, coefficients }))
     }
 }
 
@@ -215,10 +210,8 @@ fn update(h: &mut Square, s: &Parameters, y: &Parameters) {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
         let threads = Threads::current();
-        let x = self.input_scale.apply(inputs, &self.input_names)?;
+        let x = self.scales.question(inputs)?;
         let [gamma, rbf, linear, noise] = self.parameters.map(f64::exp);
         let columns = x.ncols() as f64;
         let norm = |table: &Mat<f64>, n: usize| (0..table.ncols()).map(|d| table[(n, d)].powi(2)).sum::<f64>();
@@ -231,19 +224,16 @@ impl Predictor for Fitted {
                 *k = rbf * (-gamma * distance).exp() + linear * *k / columns + 1.0;
             }
         }
-        let mut mean = multiply(k.as_ref().transpose(), self.coefficients.as_ref(), threads);
+        let mean = multiply(k.as_ref().transpose(), self.coefficients.as_ref(), threads);
         self.factor.half_solve(k.as_mut());
-        let mut std = Mat::zeros(mean.nrows(), mean.ncols());
-        for c in 0..mean.ncols() {
-            let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
-            mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v = shift + scale * *v);
-            for (j, new) in new.iter().enumerate() {
-                let explained = dot(k.col_as_slice(j), k.col_as_slice(j));
-                let latent = (rbf + linear * new / columns + 1.0 - explained).max(0.0);
-                std[(j, c)] = scale * (latent + noise).sqrt();
-            }
-        }
-        Ok(Forecast { mean, std: Some(std) })
+        let deviation = |(j, new): (usize, &f64)| {
+            let explained = dot(k.col_as_slice(j), k.col_as_slice(j));
+            let latent = (rbf + linear * new / columns + 1.0 - explained).max(0.0);
+            (latent + noise).sqrt()
+        };
+        let deviations: Vec<f64> = new.iter().enumerate().map(deviation).collect();
+        let std = Mat::from_fn(mean.nrows(), mean.ncols(), |j, _| deviations[j]);
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?) })
     }
 
     fn active_features(&self) -> Option<usize> {

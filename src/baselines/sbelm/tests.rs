@@ -265,7 +265,7 @@ fn tasks_with_gaps_learn_from_their_own_rows() {
     let found = training.learn(gamma, Threads::ONE);
     let observed: Vec<usize> = (0..40).filter(|n| n % 4 != 0).collect();
     let features = select_rows(training.features(gamma, Threads::ONE).as_ref(), &observed);
-    let scale = &training.target_scale;
+    let scale = &training.scales.targets;
     let alone: Vec<f64> = observed.iter().map(|&n| (data.targets()[(n, 1)] - scale.mean[1]) / scale.scale[1]).collect();
     let expected = maximise(&features, &alone, 30.0, Rule::USUAL, Threads::ONE);
     assert_eq!(found[1].active, expected.active);
@@ -295,7 +295,7 @@ fn the_method_counts_the_union_of_features_and_names_its_bandwidth() {
     for (task, relevance) in training.learn(training.bandwidth(exponent), Threads::ONE).iter().enumerate() {
         let all =
             multiply(features.as_ref(), Mat::from_fn(101, 1, |m, _| spread(relevance, 101)[m]).as_ref(), Threads::ONE);
-        let scale = &training.target_scale;
+        let scale = &training.scales.targets;
         for n in 0..50 {
             let expected = scale.mean[task] + scale.scale[task] * all[(n, 0)];
             assert!((forecast.mean[(n, task)] - expected).abs() < 1e-9);
