@@ -89,7 +89,7 @@ impl Baseline {
     /// Hyper-parameters found by selection.
     #[getter]
     fn chosen(&self) -> Vec<(&'static str, String)> {
-        self.predictor.chosen()
+        self.predictor.chosen().into_iter().map(|(name, value)| (name, value.to_string())).collect()
     }
 
     /// What the fit noticed in the data.

@@ -9,7 +9,7 @@ pub use check::{Refits, check};
 pub use parallel::in_parallel;
 pub use rffblr::metrics::LEVEL;
 
-use crate::method::Method;
+use crate::method::{Chosen, Method};
 use crate::select::Plan;
 use rffblr::Result;
 use rffblr::data::Standardiser;
@@ -28,8 +28,8 @@ pub struct FoldResult {
     pub fit_seconds: f64,
     /// Wall-clock time of the prediction: long for methods that learn from the rows they predict.
     pub predict_seconds: f64,
-    /// Hyper-parameters found by selection, by name and as text.
-    pub chosen: Vec<(&'static str, String)>,
+    /// Hyper-parameters found by selection, by name.
+    pub chosen: Vec<(&'static str, Chosen)>,
     /// Features the prediction is made of, for methods that choose among features.
     pub active_features: Option<usize>,
     /// All scores on the test rows; relative errors are relative to the mean of the training rows.

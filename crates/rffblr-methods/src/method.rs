@@ -9,6 +9,8 @@ use rffblr::data::Dataset;
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::table::nearest;
 use rffblr::{CosineSettings, Error, Form, Model, Result, Settings, fit};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A way to learn from data.
 pub trait Method: Sync {
@@ -31,9 +33,50 @@ pub trait Predictor: Send + Sync {
     /// How many features the prediction is made of, for methods that choose among features.
     fn active_features(&self) -> Option<usize>;
 
-    /// The hyper-parameters found by selection, by name and as text; none for methods that do not select.
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    /// The hyper-parameters found by selection, by name; none for methods that do not select.
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         Vec::new()
+    }
+}
+
+/// The value of a hyper-parameter found by selection. Tables, reports and files show it as text, and read it from there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
+pub enum Chosen {
+    /// 10ᵉ, shown as `1e-3`.
+    TenTo(i32),
+    /// 2ᵉ, shown as `2^-3`.
+    TwoTo(i32),
+    /// 2ᵉ/D with the number D of inputs, shown as `2^-3/D`.
+    TwoToPerInput(i32),
+    /// Another number, or a word.
+    Text(String),
+}
+
+impl fmt::Display for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Chosen::TenTo(exponent) => write!(f, "1e{exponent}"),
+            Chosen::TwoTo(exponent) => write!(f, "2^{exponent}"),
+            Chosen::TwoToPerInput(exponent) => write!(f, "2^{exponent}/D"),
+            Chosen::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<Chosen> for String {
+    fn from(chosen: Chosen) -> String {
+        chosen.to_string()
+    }
+}
+
+impl From<String> for Chosen {
+    fn from(text: String) -> Chosen {
+        let ten = text.strip_prefix("1e").and_then(|rest| rest.parse().ok());
+        let two = text.strip_prefix("2^").and_then(|rest| rest.parse().ok());
+        let per_input = text.strip_prefix("2^").and_then(|rest| rest.strip_suffix("/D")?.parse().ok());
+        let power = ten.map(Chosen::TenTo).or(two.map(Chosen::TwoTo)).or(per_input.map(Chosen::TwoToPerInput));
+        power.unwrap_or(Chosen::Text(text))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::training::Training;
 use anyhow::Result;
 use rffblr::metrics::{OutOfFold, PerTask, SplitBy, with_error};
 use rffblr_methods::evaluate::{FoldResult, Summary};
-use rffblr_methods::method::Method;
+use rffblr_methods::method::{Chosen, Method};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -117,7 +117,7 @@ fn chosen_table(methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Option<
         let parameters = folds.first().map(|fold| fold.chosen.as_slice()).unwrap_or_default();
         for (parameter, _) in parameters {
             let values = folds.iter().flat_map(|fold| &fold.chosen).filter(|(name, _)| name == parameter);
-            let counts = counts(values.map(|(_, value)| value.as_str()));
+            let counts = counts(values.map(|(_, value)| value));
             rows.push(vec![method.name().to_owned(), (*parameter).to_owned(), counts]);
         }
     }
@@ -126,9 +126,9 @@ fn chosen_table(methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Option<
 }
 
 /// Values with their number, the most frequent first; of many the first few.
-fn counts<'a>(values: impl Iterator<Item = &'a str>) -> String {
+fn counts<'a>(values: impl Iterator<Item = &'a Chosen>) -> String {
     const SHOWN: usize = 4;
-    let mut counts: Vec<(&str, usize)> = Vec::new();
+    let mut counts: Vec<(&Chosen, usize)> = Vec::new();
     for value in values {
         match counts.iter_mut().find(|(known, _)| *known == value) {
             Some((_, count)) => *count += 1,

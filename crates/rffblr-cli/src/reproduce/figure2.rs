@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use rffblr::{CosineSettings, FeatureCount, Settings};
 use rffblr_methods::baselines::{Layer, SbElm};
 use rffblr_methods::evaluate::{Split, Summary, in_parallel};
-use rffblr_methods::method::{Method, RffBlr};
+use rffblr_methods::method::{Chosen, Method, RffBlr};
 use rffblr_methods::select::{Journal, Plan};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -117,10 +117,9 @@ impl Bandwidths {
                 && (key.fold, key.seed) == (fold + 1, plan.seed)
                 && record.setting == setting
         };
-        let known = self.chosen.iter().find(same).and_then(|record| record.chosen.get("gamma"));
-        match known.and_then(|gamma| gamma.strip_prefix("2^")?.strip_suffix("/D")?.parse().ok()) {
-            Some(exponent) => Ok(exponent),
-            None => Ok(SbElm::choose_exponent(&split.train, &Plan { journal: Some(&self.journal), ..*plan })?),
+        match self.chosen.iter().find(same).and_then(|record| record.chosen.get("gamma")) {
+            Some(Chosen::TwoToPerInput(exponent)) => Ok(*exponent),
+            _ => Ok(SbElm::choose_exponent(&split.train, &Plan { journal: Some(&self.journal), ..*plan })?),
         }
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use rffblr::metrics::Scores;
 use rffblr_methods::evaluate::{FoldResult, Split, evaluate};
-use rffblr_methods::method::Method;
+use rffblr_methods::method::{Chosen, Method};
 use rffblr_methods::select::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub struct Record {
     /// Inner folds known from an earlier, interrupted run: their time is not in `fit_seconds`.
     pub inner_folds_remembered: usize,
     pub active_features: Option<usize>,
-    pub chosen: BTreeMap<String, String>,
+    pub chosen: BTreeMap<String, Chosen>,
     pub scores: Scores,
 }
 

@@ -4,11 +4,13 @@
 //! tasks, L = −½[C ln|K| + tr(YᵀK⁻¹Y) + NC ln 2π], is climbed in (ln γ, ln f, ln l, ln σ²) by L-BFGS from two bandwidths;
 //! ∂L/∂θ = ½ Σ (VVᵀ − C K⁻¹) ∘ ∂K/∂θ with V = K⁻¹Y. Cost N³ an evaluation.
 
+use super::scales::Scales;
 use super::{require_few, require_observed};
+
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
-use rffblr::data::{Dataset, Standardiser};
-use rffblr::internals::{Accumulate, Cholesky, check_inputs, climb, dot, expect_count, multiply, outer};
+use rffblr::data::Dataset;
+use rffblr::internals::{Accumulate, Cholesky, climb, dot, multiply, outer};
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
@@ -48,9 +50,7 @@ struct Solved {
 }
 
 struct Fitted {
-    input_names: Vec<String>,
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     inputs: Mat<f64>,
     kernel: Kernel,
     noise: f64,
@@ -81,17 +81,14 @@ impl Method for GaussianProcess {
         // A row of weight zero says nothing, and one over zero is no variance.
         let rows: Vec<usize> = (0..data.rows()).filter(|&n| data.weights().is_none_or(|w| w[n] > 0.0)).collect();
         let data = &data.select(&rows)?;
-        let input_scale = Standardiser::new(data.inputs(), data.weights());
-        let target_scale = Standardiser::new(data.targets(), data.weights());
-        let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-        let targets = target_scale.apply(data.targets(), data.target_names())?;
+        let (scales, inputs, targets) = Scales::learn(data)?;
         let training = Training::new(inputs, targets, data.weights());
         let (kernel, noise) = unpack(&training.best(), training.inputs.ncols());
         let Some(Solved { factor, coefficients, .. }) = training.solve(&kernel, noise) else {
             return Err(Error::Singular { size: data.rows(), noise: 1.0 / noise });
         };
-        let (input_names, inputs) = (data.input_names().to_vec(), training.inputs);
-        Ok(Box::new(Fitted { input_names, input_scale, target_scale, inputs, kernel, noise, factor, coefficients }))
+        let inputs = training.inputs;
+        Ok(Box::new(Fitted { scales, inputs, kernel, noise, factor, coefficients }))
     }
 }
 
@@ -166,24 +163,18 @@ impl Training {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
         let threads = Threads::current();
-        let x = self.input_scale.apply(inputs, &self.input_names)?;
+        let x = self.scales.question(inputs)?;
         let mut k = self.kernel.cross(&self.inputs, x.as_ref(), threads);
-        let mut mean = multiply(k.as_ref().transpose(), self.coefficients.as_ref(), threads);
+        let mean = multiply(k.as_ref().transpose(), self.coefficients.as_ref(), threads);
         self.factor.half_solve(k.as_mut());
         let prior = self.kernel.diagonal(x.as_ref());
-        let mut std = Mat::zeros(mean.nrows(), mean.ncols());
-        for c in 0..mean.ncols() {
-            let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
-            mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v = shift + scale * *v);
-            for (j, prior) in prior.iter().enumerate() {
-                let latent = (prior - dot(k.col_as_slice(j), k.col_as_slice(j))).max(0.0);
-                std[(j, c)] = scale * (latent + self.noise).sqrt();
-            }
-        }
-        Ok(Forecast { mean, std: Some(std) })
+        let deviation = |j: usize| {
+            let latent = (prior[j] - dot(k.col_as_slice(j), k.col_as_slice(j))).max(0.0);
+            (latent + self.noise).sqrt()
+        };
+        let std = Mat::from_fn(mean.nrows(), mean.ncols(), |j, _| deviation(j));
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?) })
     }
 
     fn active_features(&self) -> Option<usize> {

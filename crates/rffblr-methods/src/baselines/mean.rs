@@ -3,11 +3,11 @@
 //! Per task, the mean of the observed training cells and their population standard deviation, both by row weight. A
 //! method that does not beat it has learned nothing from the inputs.
 
+use super::check_question;
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::Result;
 use rffblr::data::{Dataset, Standardiser};
-use rffblr::internals::{check_inputs, expect_count};
 use rffblr::linalg::{Mat, MatRef};
 
 /// Predicts the training mean of each task, with the training standard deviation.
@@ -67,8 +67,7 @@ fn is_constant(data: &Dataset, task: usize) -> bool {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
+        check_question(inputs, &self.input_names)?;
         let repeat = |values: &[f64]| Mat::from_fn(inputs.nrows(), values.len(), |_, task| values[task]);
         Ok(Forecast { mean: repeat(&self.mean), std: Some(repeat(&self.std)) })
     }

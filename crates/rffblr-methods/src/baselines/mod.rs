@@ -25,7 +25,7 @@ pub use mtfl::Mtfl;
 pub use ridge::Ridge;
 pub use sbelm::{Layer, SbElm};
 
-use rffblr::data::{Dataset, Standardiser};
+use rffblr::data::Dataset;
 use rffblr::internals::{check_inputs, expect_count};
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Error, Result};
@@ -73,13 +73,6 @@ fn require_few(method: &'static str, data: &Dataset, most_rows: usize) -> Result
 fn check_question(inputs: MatRef<'_, f64>, names: &[String]) -> Result<()> {
     expect_count("the input table", "columns", inputs.ncols(), names.len())?;
     check_inputs(inputs, names)
-}
-
-/// Standardised predictions to the scale of the targets.
-fn original_scale(predictions: &mut Mat<f64>, scale: &Standardiser) {
-    for (c, (mean, scale)) in scale.mean.iter().zip(&scale.scale).enumerate() {
-        predictions.col_as_slice_mut(c).iter_mut().for_each(|v| *v = mean + scale * *v);
-    }
 }
 
 /// Inputs after scaling, held within ±1e150: sums of products of such numbers do not overflow, and nothing so far out

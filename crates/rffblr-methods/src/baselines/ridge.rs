@@ -5,13 +5,12 @@
 //! squares is ‖y‖² − ‖z‖² + Σ z² (λ/(d² + λ))², and GCV(λ) = n RSS/(n − df)². One eigendecomposition of the smaller
 //! Gram matrix serves every λ and every task observed in the same rows.
 
+use super::scales::Scales;
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::Result;
-use rffblr::data::{Dataset, Standardiser};
-use rffblr::internals::{
-    Accumulate, Group, Problem, Spectral, check_inputs, dot, expect_count, multiply, outer, scale_rows,
-};
+use rffblr::data::Dataset;
+use rffblr::internals::{Accumulate, Group, Problem, Spectral, dot, multiply, outer, scale_rows};
 use rffblr::linalg::{Mat, MatRef, Threads};
 
 /// Ridge regression with generalised cross-validation.
@@ -19,9 +18,7 @@ use rffblr::linalg::{Mat, MatRef, Threads};
 pub struct Ridge;
 
 struct Fitted {
-    input_names: Vec<String>,
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     /// D×C weights and C intercepts for standardised inputs and targets.
     weights: Mat<f64>,
     intercepts: Vec<f64>,
@@ -39,15 +36,13 @@ impl Method for Ridge {
     }
 
     fn fit(&self, data: &Dataset, _plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        let (input_scale, target_scale, problem) = standardised(data)?;
+        let (scales, problem) = standardised(data)?;
         let tasks = problem.tasks();
         let mut fitted = Fitted {
-            input_names: data.input_names().to_vec(),
+            scales,
             weights: Mat::zeros(problem.inputs.ncols(), tasks),
             intercepts: vec![0.0; tasks],
             errors: vec![0.0; tasks],
-            input_scale,
-            target_scale,
         };
         for group in &problem.groups {
             let Centred { x, y, x_mean, y_mean } = Centred::new(&problem, group);
@@ -69,7 +64,7 @@ impl Ridge {
     /// What each training row would have been predicted without it, at the scales and penalties learned from all rows:
     /// a residual divided by 1 − h, h being the row's own share of its fit. NaN where the target was not observed.
     pub fn leave_one_out(&self, data: &Dataset) -> Result<Mat<f64>> {
-        let (_, target_scale, problem) = standardised(data)?;
+        let (scales, problem) = standardised(data)?;
         let mut out = Mat::full(data.rows(), problem.tasks(), f64::NAN);
         for group in &problem.groups {
             let Centred { x, y, .. } = Centred::new(&problem, group);
@@ -85,7 +80,7 @@ impl Ridge {
                     let fitted: f64 = (0..x.ncols()).map(|d| x[(i, d)] * w[d]).sum();
                     let left = (1.0 - u * u / mass - share[i]).max(f64::EPSILON);
                     let residual = (y[(i, c)] - fitted) / (u * left);
-                    out[(row, task)] = data.targets()[(row, task)] - target_scale.scale[task] * residual;
+                    out[(row, task)] = data.targets()[(row, task)] - scales.targets.scale[task] * residual;
                 }
             }
         }
@@ -93,14 +88,10 @@ impl Ridge {
     }
 }
 
-/// Both scales, and the data on them.
-fn standardised(data: &Dataset) -> Result<(Standardiser, Standardiser, Problem)> {
-    let input_scale = Standardiser::new(data.inputs(), data.weights());
-    let target_scale = Standardiser::new(data.targets(), data.weights());
-    let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-    let targets = target_scale.apply(data.targets(), data.target_names())?;
-    let problem = Problem::of(inputs, targets, data);
-    Ok((input_scale, target_scale, problem))
+/// The scales, and the data on them.
+fn standardised(data: &Dataset) -> Result<(Scales, Problem)> {
+    let (scales, inputs, targets) = Scales::learn(data)?;
+    Ok((scales, Problem::of(inputs, targets, data)))
 }
 
 /// The rows of a group times the roots of their weights, without their means.
@@ -223,17 +214,13 @@ impl Decomposition {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
-        check_inputs(inputs, &self.input_names)?;
-        let x = self.input_scale.apply(inputs, &self.input_names)?;
+        let x = self.scales.question(inputs)?;
         let mut mean = multiply(x.as_ref(), self.weights.as_ref(), Threads::current());
-        let mut std = Mat::zeros(mean.nrows(), mean.ncols());
-        for c in 0..mean.ncols() {
-            let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
-            mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v = shift + scale * (*v + self.intercepts[c]));
-            std.col_as_slice_mut(c).fill(scale * self.errors[c]);
+        for (c, intercept) in self.intercepts.iter().enumerate() {
+            mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v += intercept);
         }
-        Ok(Forecast { mean, std: Some(std) })
+        let std = Mat::from_fn(mean.nrows(), mean.ncols(), |_, c| self.errors[c]);
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?) })
     }
 
     fn active_features(&self) -> Option<usize> {
@@ -295,7 +282,8 @@ mod tests {
             let weights = (0..rows).map(|n| if n == 3 { 0.0 } else { 1.0 + (n % 3) as f64 }).collect();
             let data = Dataset::new(x, y).unwrap().with_weights(Weights::Repeats(weights)).unwrap();
             let found = Ridge.leave_one_out(&data).unwrap();
-            let (_, scale, problem) = standardised(&data).unwrap();
+            let (scales, problem) = standardised(&data).unwrap();
+            let scale = &scales.targets;
             for group in &problem.groups {
                 let centred = Centred::new(&problem, group);
                 let decomposition = Decomposition::new(&centred.x, &centred.y);

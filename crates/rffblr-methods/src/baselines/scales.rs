@@ -1,4 +1,4 @@
-//! Standardised inputs and targets for the methods that cannot do without, and the way back.
+//! Inputs and targets on scales of their own, and the way back: what every method but the mean begins and ends with.
 
 use super::check_question;
 use rffblr::data::{Dataset, Standardiser};
@@ -9,50 +9,63 @@ use rffblr::{Error, Result};
 pub(super) struct Scales {
     input_names: Vec<String>,
     target_names: Vec<String>,
-    inputs: Standardiser,
-    /// Mean of each target and its deviation, zero for a constant one: whatever a model says of it does not matter.
-    shifts: Vec<f64>,
-    spreads: Vec<f64>,
+    pub(super) inputs: Standardiser,
+    pub(super) targets: Standardiser,
 }
 
 impl Scales {
-    /// Learns the scales; also the standardised inputs and targets.
+    /// Mean zero and deviation one by row weight; also the inputs and targets on these scales.
     pub(super) fn learn(data: &Dataset) -> Result<(Self, Mat<f64>, Mat<f64>)> {
-        let inputs = Standardiser::new(data.inputs(), None);
-        let targets = Standardiser::new(data.targets(), None);
+        Scales::by(data, Standardiser::new)
+    }
+
+    /// From −1 to 1 by the range of the training rows.
+    pub(super) fn of_range(data: &Dataset) -> Result<(Self, Mat<f64>, Mat<f64>)> {
+        Scales::by(data, Standardiser::of_range)
+    }
+
+    fn by(
+        data: &Dataset,
+        scale: fn(MatRef<'_, f64>, Option<&[f64]>) -> Standardiser,
+    ) -> Result<(Self, Mat<f64>, Mat<f64>)> {
+        let inputs = scale(data.inputs(), data.weights());
+        let targets = scale(data.targets(), data.weights());
         let x = inputs.apply(data.inputs(), data.input_names())?;
         let y = targets.apply(data.targets(), data.target_names())?;
-        let constant = |task: usize| y.col_as_slice(task).iter().all(|cell| *cell == 0.0 || cell.is_nan());
-        let spreads = targets.scale.iter().enumerate().map(|(task, s)| if constant(task) { 0.0 } else { *s }).collect();
         let (input_names, target_names) = (data.input_names().to_vec(), data.target_names().to_vec());
-        Ok((Scales { input_names, target_names, inputs, shifts: targets.mean, spreads }, x, y))
+        Ok((Scales { input_names, target_names, inputs, targets }, x, y))
+    }
+
+    /// The same with scale zero for a constant target, for models that would say something else of it.
+    pub(super) fn constants_stay(mut self, targets: &Mat<f64>) -> Self {
+        let constant = |task: usize| targets.col_as_slice(task).iter().all(|cell| *cell == 0.0 || cell.is_nan());
+        self.targets.scale.iter_mut().enumerate().filter(|(task, _)| constant(*task)).for_each(|(_, s)| *s = 0.0);
+        self
     }
 
     /// Number of targets.
-    pub(super) fn targets(&self) -> usize {
-        self.shifts.len()
+    pub(super) fn tasks(&self) -> usize {
+        self.target_names.len()
     }
 
-    /// Inputs to predict from, checked and standardised.
-    pub(super) fn inputs(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
+    /// Inputs to predict from, checked and scaled.
+    pub(super) fn question(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
         check_question(inputs, &self.input_names)?;
         self.inputs.apply(inputs, &self.input_names)
     }
 
-    /// Standardised predictions on the scale of the targets.
-    pub(super) fn restore(&self, mut predictions: Mat<f64>) -> Result<Mat<f64>> {
-        self.scale(&mut predictions, |task, value| self.shifts[task] + self.spreads[task] * value)?;
-        Ok(predictions)
+    /// Predictions on the scale of the targets.
+    pub(super) fn restore(&self, predictions: Mat<f64>) -> Result<Mat<f64>> {
+        self.scale(predictions, |task, value| self.targets.mean[task] + self.targets.scale[task] * value)
     }
 
-    /// Standardised deviations on the scale of the targets.
-    pub(super) fn restore_deviations(&self, mut deviations: Mat<f64>) -> Result<Mat<f64>> {
-        self.scale(&mut deviations, |task, value| self.spreads[task] * value)?;
-        Ok(deviations)
+    /// Deviations on the scale of the targets.
+    pub(super) fn restore_deviations(&self, deviations: Mat<f64>) -> Result<Mat<f64>> {
+        self.scale(deviations, |task, value| self.targets.scale[task] * value)
     }
 
     /// An input far outside the training range can overflow inside a model: that is an error, not a prediction.
-    fn scale(&self, table: &mut Mat<f64>, scaled: impl Fn(usize, f64) -> f64) -> Result<()> {
+    fn scale(&self, mut table: Mat<f64>, scaled: impl Fn(usize, f64) -> f64) -> Result<Mat<f64>> {
         for (task, name) in self.target_names.iter().enumerate() {
             for (row, cell) in table.col_as_slice_mut(task).iter_mut().enumerate() {
                 *cell = scaled(task, *cell);
@@ -67,6 +80,6 @@ impl Scales {
                 }
             }
         }
-        Ok(())
+        Ok(table)
     }
 }

@@ -76,7 +76,12 @@ fn forecasts_have_the_shape_of_the_question() {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), fitted.chosen().len(), "{name}");
-        assert!(fitted.chosen().iter().all(|(parameter, value)| !parameter.is_empty() && !value.is_empty()), "{name}");
+        assert!(
+            fitted.chosen().iter().all(|(parameter, value)| !parameter.is_empty()
+                && !value.to_string().is_empty()
+                && rffblr_methods::method::Chosen::from(value.to_string()) == *value),
+            "{name}"
+        );
     });
 }
 

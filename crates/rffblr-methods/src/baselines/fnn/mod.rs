@@ -12,7 +12,7 @@ pub use network::Activation;
 
 use super::require_complete;
 use super::scales::Scales;
-use crate::method::{Forecast, Method, Predictor};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use network::{Network, Training};
 use rffblr::Result;
@@ -62,7 +62,8 @@ impl Method for Fnn {
         let lists = lists(plan.grid);
         let choice = choose(self.name(), lists.len(), data, plan, |train, inputs, report| {
             let (scales, x, y) = Scales::learn(train)?;
-            let questions = scales.inputs(inputs)?;
+            let scales = scales.constants_stay(&y);
+            let questions = scales.question(inputs)?;
             for (point, hidden) in lists.iter().enumerate() {
                 let (network, _) = Network::train(hidden, self.activation, &x, &y, &TRAINING, plan.seed);
                 // A network that overflows is out of the choice, not an end to it.
@@ -75,7 +76,7 @@ impl Method for Fnn {
         let hidden = lists[choice.index];
         let (scales, x, y) = Scales::learn(data)?;
         let (network, _) = Network::train(hidden, self.activation, &x, &y, &TRAINING, plan.seed);
-        Ok(Box::new(Fitted { scales, network, hidden }))
+        Ok(Box::new(Fitted { scales: scales.constants_stay(&y), network, hidden }))
     }
 }
 
@@ -89,7 +90,7 @@ fn lists(grid: Grid) -> &'static [&'static [usize]] {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        let inputs = self.scales.inputs(inputs)?;
+        let inputs = self.scales.question(inputs)?;
         Ok(Forecast { mean: self.scales.restore(self.network.predict(inputs.as_ref()))?, std: None })
     }
 
@@ -97,8 +98,8 @@ impl Predictor for Fitted {
         None
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let units: Vec<String> = self.hidden.iter().map(usize::to_string).collect();
-        vec![("hidden units", units.join(" "))]
+        vec![("hidden units", Chosen::Text(units.join(" ")))]
     }
 }

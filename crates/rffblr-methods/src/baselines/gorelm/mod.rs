@@ -17,14 +17,14 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-use super::require_few;
-use crate::baselines::{check_question, original_scale, within_reach};
-use crate::method::{Forecast, Method, Predictor};
+use super::scales::Scales;
+use super::{require_few, within_reach};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
 use path::{Stopping, solve_all};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rffblr::data::{Dataset, Standardiser};
+use rffblr::data::Dataset;
 use rffblr::internals::{map_columns, multiply, select_columns, select_rows};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
@@ -97,34 +97,22 @@ impl Layer {
 
 /// Scaled training data behind the hidden layer.
 struct Training {
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     system: System,
 }
 
 impl Training {
     fn new(data: &Dataset, layer: &Layer, threads: Threads) -> Result<Self> {
-        let input_scale = Standardiser::of_range(data.inputs(), data.weights());
-        let target_scale = Standardiser::of_range(data.targets(), data.weights());
-        let hidden = layer.output(input_scale.apply(data.inputs(), data.input_names())?, threads);
-        let targets = target_scale.apply(data.targets(), data.target_names())?;
+        let (scales, inputs, targets) = Scales::of_range(data)?;
+        let hidden = layer.output(inputs, threads);
         let row_weights = data.weights().map_or(vec![1.0; data.rows()], <[f64]>::to_vec);
         let system = System::new(&hidden, &targets, row_weights, threads);
-        Ok(Training { input_scale, target_scale, system })
+        Ok(Training { scales, system })
     }
 }
 
-/// HB back on the scale of the targets.
-fn predictions(hidden: &Mat<f64>, weights: &Mat<f64>, scale: &Standardiser, threads: Threads) -> Mat<f64> {
-    let mut out = multiply(hidden.as_ref(), weights.as_ref(), threads);
-    original_scale(&mut out, scale);
-    out
-}
-
 struct Fitted {
-    input_names: Vec<String>,
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     /// The neurons with weights that are not zero, and those weights.
     layer: Layer,
     weights: Mat<f64>,
@@ -158,9 +146,7 @@ impl Method for GorElm {
         let kept: Vec<usize> =
             (0..weights.nrows()).filter(|&j| (0..weights.ncols()).any(|c| weights[(j, c)] != 0.0)).collect();
         Ok(Box::new(Fitted {
-            input_names: data.input_names().to_vec(),
-            input_scale: training.input_scale,
-            target_scale: training.target_scale,
+            scales: training.scales,
             layer: layer.keep(&kept),
             weights: select_rows(weights.as_ref(), &kept),
             penalty,
@@ -183,10 +169,12 @@ impl GorElm {
         report: &mut dyn FnMut(usize, Mat<f64>),
     ) -> Result<()> {
         let threads = Threads::ONE;
-        let Training { input_scale, target_scale, system } = Training::new(train, layer, threads)?;
-        let hidden = layer.output(input_scale.apply(held_out, train.input_names())?, threads);
+        let Training { scales, system } = Training::new(train, layer, threads)?;
+        let hidden = layer.output(scales.question(held_out)?, threads);
         solve_all(&system, points, self.stopping(), threads, |point, weights| {
-            report(point, predictions(&hidden, &weights, &target_scale, threads));
+            if let Ok(predictions) = scales.restore(multiply(hidden.as_ref(), weights.as_ref(), threads)) {
+                report(point, predictions);
+            }
         });
         Ok(())
     }
@@ -207,18 +195,18 @@ impl GorElm {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        check_question(inputs, &self.input_names)?;
         let threads = Threads::current();
-        let hidden = self.layer.output(self.input_scale.apply(inputs, &self.input_names)?, threads);
-        Ok(Forecast { mean: predictions(&hidden, &self.weights, &self.target_scale, threads), std: None })
+        let hidden = self.layer.output(self.scales.question(inputs)?, threads);
+        let mean = multiply(hidden.as_ref(), self.weights.as_ref(), threads);
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: None })
     }
 
     fn active_features(&self) -> Option<usize> {
         Some(self.weights.nrows())
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let Penalty { strength, sparsity } = self.penalty;
-        vec![("lambda", format!("2^{}", strength.log2())), ("alpha", sparsity.to_string())]
+        vec![("lambda", Chosen::TwoTo(strength.log2() as i32)), ("alpha", Chosen::Text(sparsity.to_string()))]
     }
 }

@@ -96,6 +96,7 @@ impl Method for HiVae {
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         require_unweighted(self.name(), data)?;
         let (scales, inputs, targets) = Scales::learn(data)?;
+        let scales = scales.constants_stay(&targets);
         let training = Training { epochs: epochs(plan.grid), seed: plan.seed };
         if self.learning == Learning::Transductive {
             return Ok(Box::new(Waiting { scales, inputs, targets, training }));
@@ -154,7 +155,7 @@ fn train(table: &Mat<f64>, training: &Training) -> Model {
 /// The last columns of the rows from `first` on, imputed.
 fn impute(model: &Model, buffers: &mut Buffers, scales: &Scales, first: usize) -> Result<Forecast> {
     model.forward_without_noise(buffers);
-    let tasks = scales.targets();
+    let tasks = scales.tasks();
     let inputs = model.sizes.variables - tasks;
     let rows = buffers.rows() - first;
     let mean = Mat::from_fn(rows, tasks, |row, task| model.cell(buffers, first + row, inputs + task).0);
@@ -163,12 +164,12 @@ fn impute(model: &Model, buffers: &mut Buffers, scales: &Scales, first: usize) -
 }
 
 fn nothing(scales: &Scales) -> Forecast {
-    Forecast { mean: Mat::zeros(0, scales.targets()), std: Some(Mat::zeros(0, scales.targets())) }
+    Forecast { mean: Mat::zeros(0, scales.tasks()), std: Some(Mat::zeros(0, scales.tasks())) }
 }
 
 impl Predictor for Waiting {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        let inputs = self.scales.inputs(inputs)?;
+        let inputs = self.scales.question(inputs)?;
         if inputs.nrows() == 0 {
             return Ok(nothing(&self.scales));
         }
@@ -186,11 +187,11 @@ impl Predictor for Waiting {
 
 impl Predictor for Trained {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        let inputs = self.scales.inputs(inputs)?;
+        let inputs = self.scales.question(inputs)?;
         if inputs.nrows() == 0 {
             return Ok(nothing(&self.scales));
         }
-        let none = Mat::zeros(0, self.scales.targets());
+        let none = Mat::zeros(0, self.scales.tasks());
         let table = with_hidden_targets(&Mat::zeros(0, inputs.ncols()), &none, &inputs);
         let mut buffers = Buffers::new(&self.model.sizes, table.nrows());
         buffers.load_by(&table, &self.statistics);

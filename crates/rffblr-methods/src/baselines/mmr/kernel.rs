@@ -3,10 +3,8 @@
 //! Such a kernel does not change when all inputs are shifted or multiplied by one number. So "raw" inputs are the
 //! standardised ones times the ratio of each column's deviation to the largest: no overflow, whatever the units.
 
-use rffblr::Result;
-use rffblr::data::Standardiser;
 use rffblr::internals::{Accumulate, dot, multiply, outer, scale_columns};
-use rffblr::linalg::{Mat, MatRef, Threads};
+use rffblr::linalg::{Mat, Threads};
 
 /// How inputs enter the distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +17,6 @@ pub(super) enum Scaling {
 
 /// Training rows and the width that goes with them.
 pub(super) struct Kernel {
-    names: Vec<String>,
-    scale: Standardiser,
     factors: Vec<f64>,
     inputs: Mat<f64>,
     /// Squared length of each training row.
@@ -30,11 +26,10 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// The kernel of these training rows, and the lower triangle of its matrix.
-    pub(super) fn new(inputs: MatRef<'_, f64>, names: &[String], scaling: Scaling) -> Result<(Self, Mat<f64>)> {
-        let scale = Standardiser::new(inputs, None);
-        let mut inputs = scale.apply(inputs, names)?;
-        let factors = factors(&scale, &inputs, scaling);
+    /// The kernel of standardised training rows whose columns had these deviations, and the lower triangle of its
+    /// matrix.
+    pub(super) fn new(mut inputs: Mat<f64>, deviations: &[f64], scaling: Scaling) -> (Self, Mat<f64>) {
+        let factors = factors(deviations, &inputs, scaling);
         scale_columns(&mut inputs, |j| factors[j]);
         let rows = inputs.nrows();
         let mut k = Mat::zeros(rows, rows);
@@ -54,17 +49,11 @@ impl Kernel {
         for j in 0..rows {
             k.col_as_slice_mut(j)[j..].iter_mut().for_each(|k| *k = (-rate * *k).exp());
         }
-        Ok((Kernel { names: names.to_vec(), scale, factors, inputs, lengths, rate }, k))
+        (Kernel { factors, inputs, lengths, rate }, k)
     }
 
-    /// Names of the inputs it was made for.
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    /// Kernel values of new rows with the training rows.
-    pub(super) fn against(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
-        let mut new = self.scale.apply(inputs, &self.names)?;
+    /// Kernel values of new rows, standardised alike, with the training rows.
+    pub(super) fn against(&self, mut new: Mat<f64>) -> Mat<f64> {
         scale_columns(&mut new, |j| self.factors[j]);
         let lengths: Vec<f64> = (0..new.nrows()).map(|n| square_length(&new, n)).collect();
         let mut k = multiply(new.as_ref(), self.inputs.as_ref().transpose(), Threads::current());
@@ -75,7 +64,7 @@ impl Kernel {
                 *k = if square.is_finite() { (-self.rate * square.max(0.0)).exp() } else { 0.0 };
             }
         }
-        Ok(k)
+        k
     }
 }
 
@@ -85,21 +74,30 @@ fn square_length(table: &Mat<f64>, row: usize) -> f64 {
 }
 
 /// What standardised columns are multiplied by.
-fn factors(scale: &Standardiser, inputs: &Mat<f64>, scaling: Scaling) -> Vec<f64> {
+fn factors(deviations: &[f64], inputs: &Mat<f64>, scaling: Scaling) -> Vec<f64> {
     let varies = |j: usize| inputs.col_as_slice(j).iter().any(|v| *v != 0.0);
-    let varying = (0..inputs.ncols()).filter(|&j| varies(j)).map(|j| scale.scale[j]);
+    let varying = (0..inputs.ncols()).filter(|&j| varies(j)).map(|j| deviations[j]);
     let largest = varying.fold(0.0, f64::max);
     // A column that is constant in training has deviation one and may vary later; the bound keeps zeros zero.
     let ratio = |own: f64| if largest > 0.0 { (own / largest).min(f64::MAX) } else { 1.0 };
     match scaling {
         Scaling::Standardised => vec![1.0; inputs.ncols()],
-        Scaling::Raw => scale.scale.iter().map(|&own| ratio(own)).collect(),
+        Scaling::Raw => deviations.iter().map(|&own| ratio(own)).collect(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rffblr::data::Standardiser;
+
+    /// The kernel of rows in any units, its matrix, and its values for new rows.
+    fn kernel(x: &Mat<f64>, new: &Mat<f64>, scaling: Scaling) -> (Mat<f64>, Mat<f64>) {
+        let scale = Standardiser::new(x.as_ref(), None);
+        let standardised = |table: &Mat<f64>| scale.apply(table.as_ref(), &[]).unwrap();
+        let (kernel, k) = Kernel::new(standardised(x), &scale.scale, scaling);
+        (k, kernel.against(standardised(new)))
+    }
 
     fn same(a: &Mat<f64>, b: &Mat<f64>) {
         assert_eq!(a.shape(), b.shape());
@@ -111,22 +109,20 @@ mod tests {
     fn units_do_not_matter_to_the_kernel() {
         let x =
             Mat::from_fn(7, 3, |n, d| if d == 2 { 4.0 } else { ((n * 5 + d * 3) as f64).sin() * (1 + 9 * d) as f64 });
-        let names: Vec<String> = (0..3).map(|d| format!("x{d}")).collect();
         for scaling in [Scaling::Standardised, Scaling::Raw] {
             // A column without deviation cannot be standardised, so there its units do matter.
             let moved = |d: usize| d < 2 || scaling == Scaling::Raw;
             let new = Mat::from_fn(2, 3, |n, d| x[(n, d)] + if moved(d) { 0.1 } else { 0.0 });
-            let (kernel, k) = Kernel::new(x.as_ref(), &names, scaling).unwrap();
-            let against = kernel.against(new.as_ref()).unwrap();
+            let (k, against) = kernel(&x, &new, scaling);
             for unit in [1e-250, 1e5, 1e300] {
                 let scaled = |table: &Mat<f64>| Mat::from_fn(table.nrows(), 3, |i, j| unit * (table[(i, j)] - 0.5));
-                let (kernel, other) = Kernel::new(scaled(&x).as_ref(), &names, scaling).unwrap();
+                let (other, other_against) = kernel(&scaled(&x), &scaled(&new), scaling);
                 same(&other, &k);
-                same(&kernel.against(scaled(&new).as_ref()).unwrap(), &against);
+                same(&other_against, &against);
             }
         }
         // Raw differs from standardised where columns have different units, and distances are the plain ones.
-        let (_, k) = Kernel::new(x.as_ref(), &names, Scaling::Raw).unwrap();
+        let (k, _) = kernel(&x, &x, Scaling::Raw);
         let distance = |i: usize, j: usize| (0..3).map(|d| (x[(i, d)] - x[(j, d)]).powi(2)).sum::<f64>().sqrt();
         let pairs: Vec<f64> = (0..7).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| distance(i, j)).collect();
         let width = pairs.iter().sum::<f64>() / 21.0;

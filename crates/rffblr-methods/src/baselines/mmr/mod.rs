@@ -18,11 +18,12 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
-use super::{check_question, original_scale, require_complete};
-use crate::method::{Forecast, Method, Predictor};
+use super::require_complete;
+use super::scales::Scales;
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use kernel::{Kernel, Scaling};
-use rffblr::data::{Dataset, Standardiser};
+use rffblr::data::Dataset;
 use rffblr::internals::{Spectral, multiply};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
@@ -88,8 +89,8 @@ fn points(grid: Grid) -> Vec<Point> {
 
 /// Everything that depends on the training rows and the scaling but not on the penalties.
 struct Prepared {
+    scales: Scales,
     kernel: Kernel,
-    target_scale: Standardiser,
     /// Q.
     vectors: Mat<f64>,
     rotated: Rotated,
@@ -97,15 +98,14 @@ struct Prepared {
 
 impl Prepared {
     fn new(data: &Dataset, scaling: Scaling) -> Result<Self> {
-        let (kernel, matrix) = Kernel::new(data.inputs(), data.input_names(), scaling)?;
-        let target_scale = Standardiser::new(data.targets(), None);
-        let targets = target_scale.apply(data.targets(), data.target_names())?;
+        let (scales, inputs, targets) = Scales::learn(data)?;
+        let (kernel, matrix) = Kernel::new(inputs, &scales.inputs.scale, scaling);
         let Some(Spectral { values, vectors }) = Spectral::new(matrix) else {
             let problem = "the eigendecomposition of its kernel matrix did not converge".into();
             return Err(Error::Unsupported { method: "mmr", problem });
         };
         let targets = multiply(vectors.as_ref().transpose(), targets.as_ref(), Threads::current());
-        Ok(Prepared { kernel, target_scale, rotated: Rotated::new(values, targets), vectors })
+        Ok(Prepared { scales, kernel, rotated: Rotated::new(values, targets), vectors })
     }
 }
 
@@ -126,23 +126,24 @@ fn scan(
             continue;
         }
         let prepared = Prepared::new(data, scaling)?;
-        let kernel = prepared.kernel.against(questions)?;
+        let kernel = prepared.kernel.against(prepared.scales.question(questions)?);
         let kernel = multiply(kernel.as_ref(), prepared.vectors.as_ref(), Threads::current());
         for ([latent, trace, square], members) in classes {
             let penalties = Point { scaling, latent, trace, square }.penalties();
             let state = prepared.rotated.solve(penalties, Limits::DEFAULT);
             let coefficients = prepared.rotated.coefficients(&state, &penalties);
-            let mut predictions = multiply(kernel.as_ref(), coefficients.as_ref(), Threads::ONE);
-            original_scale(&mut predictions, &prepared.target_scale);
-            members.iter().for_each(|&index| report(index, predictions.clone()));
+            let predictions = multiply(kernel.as_ref(), coefficients.as_ref(), Threads::ONE);
+            if let Ok(predictions) = prepared.scales.restore(predictions) {
+                members.iter().for_each(|&index| report(index, predictions.clone()));
+            }
         }
     }
     Ok(())
 }
 
 struct Fitted {
+    scales: Scales,
     kernel: Kernel,
-    target_scale: Standardiser,
     /// (SA)ᵀ, N×C.
     coefficients: Mat<f64>,
     point: Point,
@@ -166,39 +167,37 @@ impl Method for Mmr {
             scan(&points, train, questions, report)
         })?;
         let point = points[choice.index];
-        let Prepared { kernel, target_scale, vectors, rotated } = Prepared::new(data, point.scaling)?;
+        let Prepared { scales, kernel, vectors, rotated } = Prepared::new(data, point.scaling)?;
         let penalties = point.canonical().penalties();
         let state = rotated.solve(penalties, Limits::DEFAULT);
         let coefficients = rotated.coefficients(&state, &penalties);
         let coefficients = multiply(vectors.as_ref(), coefficients.as_ref(), Threads::current());
-        Ok(Box::new(Fitted { kernel, target_scale, coefficients, point, rank: state.singular.len() }))
+        Ok(Box::new(Fitted { scales, kernel, coefficients, point, rank: state.singular.len() }))
     }
 }
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        check_question(inputs, self.kernel.names())?;
-        let kernel = self.kernel.against(inputs)?;
-        let mut mean = multiply(kernel.as_ref(), self.coefficients.as_ref(), Threads::current());
-        original_scale(&mut mean, &self.target_scale);
-        Ok(Forecast { mean, std: None })
+        let kernel = self.kernel.against(self.scales.question(inputs)?);
+        let mean = multiply(kernel.as_ref(), self.coefficients.as_ref(), Threads::current());
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: None })
     }
 
     fn active_features(&self) -> Option<usize> {
         None
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let inputs = match self.point.scaling {
             Scaling::Standardised => "standardised",
             Scaling::Raw => "raw",
         };
         vec![
-            ("lambda", format!("1e{}", self.point.latent)),
-            ("beta", format!("1e{}", self.point.trace)),
-            ("gamma", format!("1e{}", self.point.square)),
-            ("inputs", inputs.into()),
-            ("rank", self.rank.to_string()),
+            ("lambda", Chosen::TenTo(self.point.latent)),
+            ("beta", Chosen::TenTo(self.point.trace)),
+            ("gamma", Chosen::TenTo(self.point.square)),
+            ("inputs", Chosen::Text(inputs.into())),
+            ("rank", Chosen::Text(self.rank.to_string())),
         ]
     }
 }

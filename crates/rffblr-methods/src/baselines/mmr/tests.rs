@@ -4,9 +4,10 @@
 use super::kernel::{Kernel, Scaling};
 use super::solver::{Limits, Penalties, Rotated, Structure};
 use super::{Prepared, points, scan};
+
 use crate::golden::{golden, matrix};
 use crate::select::Grid;
-use rffblr::data::Dataset;
+use rffblr::data::{Dataset, Standardiser};
 use rffblr::internals::{Cholesky, Spectral, multiply};
 use rffblr::linalg::{Mat, Threads};
 
@@ -150,8 +151,9 @@ fn every_number_of_the_golden_file() {
     let table = |name: &str| matrix(&case[name]);
     let problem =
         Plain { y: table("Y"), k: table("K"), penalties: penalties(number("lam"), number("beta"), number("gamma")) };
-    let names: Vec<String> = (0..3).map(|d| format!("x{d}")).collect();
-    let (kernel, k) = Kernel::new(table("X").as_ref(), &names, Scaling::Raw).unwrap();
+    let scale = Standardiser::new(table("X").as_ref(), None);
+    let standardised = |name: &str| scale.apply(table(name).as_ref(), &[]).unwrap();
+    let (kernel, k) = Kernel::new(standardised("X"), &scale.scale, Scaling::Raw);
     for j in 0..15 {
         for i in j..15 {
             close("kernel", k[(i, j)], problem.k[(i, j)], 1e-12);
@@ -176,7 +178,7 @@ fn every_number_of_the_golden_file() {
     // Rotations of S and A cancel in SA. The fixture stopped at a change of 1e-12 in J, hence 1e-5 in SA.
     let coefficients = times(&q, &rotated.coefficients(&end, &problem.penalties));
     close_tables("SA", &transposed(&coefficients), &table("F_final"), 1e-4);
-    let new = kernel.against(table("Xtest").as_ref()).unwrap();
+    let new = kernel.against(standardised("Xtest"));
     close_tables("prediction", &times(&new, &coefficients), &table("pred"), 1e-5);
 }
 
@@ -382,8 +384,8 @@ fn shared_fits_are_those_of_every_point() {
     .unwrap();
     let mut same = 0;
     for scaling in [Scaling::Standardised, Scaling::Raw] {
-        let Prepared { kernel, target_scale, vectors, rotated } = Prepared::new(&data, scaling).unwrap();
-        let kernel = times(&kernel.against(questions.as_ref()).unwrap(), &vectors);
+        let Prepared { scales, kernel, vectors, rotated } = Prepared::new(&data, scaling).unwrap();
+        let kernel = times(&kernel.against(scales.question(questions.as_ref()).unwrap()), &vectors);
         for (index, point) in all.iter().enumerate().filter(|(_, point)| point.scaling == scaling) {
             let own = rotated.solve(point.penalties(), TIGHT);
             let shared = rotated.solve(point.canonical().penalties(), TIGHT);
@@ -392,8 +394,8 @@ fn shared_fits_are_those_of_every_point() {
             if shared.objective < own.objective * (1.0 - 1e-6) {
                 continue;
             }
-            let mut expected = times(&kernel, &rotated.coefficients(&own, &point.penalties()));
-            crate::baselines::original_scale(&mut expected, &target_scale);
+            let expected = times(&kernel, &rotated.coefficients(&own, &point.penalties()));
+            let expected = scales.restore(expected).unwrap();
             close_tables(&format!("{point:?}"), reported[index].as_ref().unwrap(), &expected, 0.02);
             same += 1;
         }

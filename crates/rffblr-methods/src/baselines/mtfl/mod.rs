@@ -11,13 +11,14 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
-use super::{check_question, original_scale, require_complete};
-use crate::method::{Forecast, Method, Predictor};
+use super::require_complete;
+use super::scales::Scales;
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rffblr::Result;
-use rffblr::data::{Dataset, Standardiser};
+use rffblr::data::Dataset;
 use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use rffblr::internals::{dot, multiply, select_columns};
 use rffblr::linalg::{Mat, MatRef, Threads};
@@ -60,8 +61,7 @@ fn penalty(exponent: i32) -> f64 {
 
 /// Standardised data and the draw: what all points share.
 struct Prepared {
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     targets: Mat<f64>,
     basis: Basis,
     /// The angles of the training rows at unit bandwidth, without offsets.
@@ -70,10 +70,7 @@ struct Prepared {
 
 impl Prepared {
     fn new(data: &Dataset, seed: u64) -> Result<Self> {
-        let input_scale = Standardiser::new(data.inputs(), None);
-        let target_scale = Standardiser::new(data.targets(), None);
-        let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-        let targets = target_scale.apply(data.targets(), data.target_names())?;
+        let (scales, inputs, targets) = Scales::learn(data)?;
         let recipe = Recipe {
             spectrum: Spectrum::Rbf,
             offsets: Offsets::Random,
@@ -84,7 +81,7 @@ impl Prepared {
         let mut basis = Basis::draw(&recipe, inputs.ncols(), &mut ChaCha8Rng::seed_from_u64(seed));
         basis.amplitude = 1.0;
         let angles = angles(&basis, inputs.as_ref());
-        Ok(Prepared { input_scale, target_scale, targets, basis, angles })
+        Ok(Prepared { scales, targets, basis, angles })
     }
 
     fn bandwidth(&self, exponent: i32) -> f64 {
@@ -142,7 +139,7 @@ fn scan(
     report: &mut dyn FnMut(usize, Mat<f64>),
 ) -> Result<()> {
     let prepared = Prepared::new(data, seed)?;
-    let questions = prepared.input_scale.apply(questions, data.input_names())?;
+    let questions = prepared.scales.question(questions)?;
     let new_angles = angles(&prepared.basis, questions.as_ref());
     for (b, &bandwidth) in points.bandwidths.iter().enumerate() {
         let (features, means) = prepared.features(bandwidth);
@@ -151,18 +148,16 @@ fn scan(
         for (p, &exponent) in points.penalties.iter().enumerate() {
             path.solve(penalty(exponent), Limits::DEFAULT);
             let (selected, weights) = path.selected();
-            let mut predictions = predictions(&new, &means, &selected, &weights);
-            original_scale(&mut predictions, &prepared.target_scale);
-            report(points.index(p, b), predictions);
+            if let Ok(predictions) = prepared.scales.restore(predictions(&new, &means, &selected, &weights)) {
+                report(points.index(p, b), predictions);
+            }
         }
     }
     Ok(())
 }
 
 struct Fitted {
-    input_names: Vec<String>,
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     /// The selected features and their means over the training rows.
     basis: Basis,
     means: Vec<f64>,
@@ -203,10 +198,8 @@ impl Method for Mtfl {
         let mut basis = prepared.basis.clone();
         basis.keep(&selected);
         Ok(Box::new(Fitted {
-            input_names: data.input_names().to_vec(),
             bandwidth: prepared.bandwidth(bandwidth),
-            input_scale: prepared.input_scale,
-            target_scale: prepared.target_scale,
+            scales: prepared.scales,
             basis,
             means: selected.iter().map(|&j| means[j]).collect(),
             weights,
@@ -217,21 +210,19 @@ impl Method for Mtfl {
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        check_question(inputs, &self.input_names)?;
-        let inputs = self.input_scale.apply(inputs, &self.input_names)?;
+        let inputs = self.scales.question(inputs)?;
         let features = lifted(&self.basis, angles(&self.basis, inputs.as_ref()), self.bandwidth);
         let all: Vec<usize> = (0..self.means.len()).collect();
-        let mut mean = predictions(&features, &self.means, &all, &self.weights);
-        original_scale(&mut mean, &self.target_scale);
-        Ok(Forecast { mean, std: None })
+        let mean = predictions(&features, &self.means, &all, &self.weights);
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: None })
     }
 
     fn active_features(&self) -> Option<usize> {
         Some(self.means.len())
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let (penalty, bandwidth) = self.point;
-        vec![("lambda", format!("1e{penalty}")), ("gamma", format!("2^{bandwidth}/D"))]
+        vec![("lambda", Chosen::TenTo(penalty)), ("gamma", Chosen::TwoToPerInput(bandwidth))]
     }
 }

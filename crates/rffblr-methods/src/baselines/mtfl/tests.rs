@@ -220,7 +220,7 @@ fn the_grid_reports_every_point_once() {
     let fit = multiply(phi.as_ref(), full(&path, 60, 2).as_ref(), Threads::ONE);
     let found = reported[points.index(p, b)].as_ref().unwrap();
     for c in 0..2 {
-        let (mean, scale) = (prepared.target_scale.mean[c], prepared.target_scale.scale[c]);
+        let (mean, scale) = (prepared.scales.targets.mean[c], prepared.scales.targets.scale[c]);
         for n in 0..30 {
             assert!((found[(n, c)] - mean - scale * fit[(n, c)]).abs() < 0.2, "{n} {c}");
         }

@@ -14,14 +14,14 @@ mod evidence;
 #[cfg(test)]
 mod tests;
 
-use super::require_few;
-use crate::baselines::{check_question, original_scale, within_reach};
-use crate::method::{Forecast, Method, Predictor};
+use super::scales::Scales;
+use super::{require_few, within_reach};
+use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
 use evidence::{Posterior, Relevance, Rule, maximise};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rffblr::data::{Dataset, Standardiser};
+use rffblr::data::Dataset;
 use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use rffblr::internals::{Problem, scale_rows, select_columns};
 use rffblr::linalg::{Mat, MatRef, Threads};
@@ -81,8 +81,7 @@ fn grid(grid: Grid) -> Vec<i32> {
 
 /// Standardised data and drawn features.
 struct Training {
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     problem: Problem,
     basis: Basis,
     /// Angles of the cosines at unit bandwidth, and one more column.
@@ -91,10 +90,7 @@ struct Training {
 
 impl Training {
     fn new(data: &Dataset, per_row: f64, seed: u64, threads: Threads) -> Result<Self> {
-        let input_scale = Standardiser::new(data.inputs(), data.weights());
-        let target_scale = Standardiser::new(data.targets(), data.weights());
-        let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-        let targets = target_scale.apply(data.targets(), data.target_names())?;
+        let (scales, inputs, targets) = Scales::learn(data)?;
         let problem = Problem::of(inputs, targets, data);
         let recipe = Recipe {
             spectrum: Spectrum::Rbf,
@@ -107,7 +103,7 @@ impl Training {
         let drawn = Basis::draw(&recipe, inputs.ncols(), &mut ChaCha8Rng::seed_from_u64(seed));
         let basis = Basis { amplitude: 1.0, ..drawn };
         let angles = angles(&basis, inputs, threads);
-        Ok(Training { input_scale, target_scale, problem, basis, angles })
+        Ok(Training { scales, problem, basis, angles })
     }
 
     /// γ for a point of the grid.
@@ -176,7 +172,7 @@ fn scan(
 ) -> Result<()> {
     let threads = Threads::ONE;
     let training = Training::new(train, PER_ROW, seed, threads)?;
-    let inputs = within_reach(training.input_scale.apply(held_out, train.input_names())?);
+    let inputs = within_reach(training.scales.question(held_out)?);
     let angles = angles(&training.basis, &inputs, threads);
     for (point, &exponent) in exponents.iter().enumerate() {
         let bandwidth = training.bandwidth(exponent);
@@ -187,16 +183,15 @@ fn scan(
         for (task, relevance) in tasks.iter().enumerate() {
             out.col_as_slice_mut(task).copy_from_slice(&mean_of(&features, relevance));
         }
-        original_scale(&mut out, &training.target_scale);
-        report(point, out);
+        if let Ok(predictions) = training.scales.restore(out) {
+            report(point, predictions);
+        }
     }
     Ok(())
 }
 
 struct Fitted {
-    input_names: Vec<String>,
-    input_scale: Standardiser,
-    target_scale: Standardiser,
+    scales: Scales,
     /// The cosines that some task uses.
     basis: Basis,
     bandwidth: f64,
@@ -242,38 +237,33 @@ impl Method for SbElm {
             }
             tasks.push(Posterior::new(&used, relevance, threads)?);
         }
-        let Training { input_scale, target_scale, mut basis, .. } = training;
+        let Training { scales, mut basis, .. } = training;
         basis.keep(&kept);
-        let input_names = data.input_names().to_vec();
-        let active = union.len();
-        Ok(Box::new(Fitted { input_names, input_scale, target_scale, basis, bandwidth, exponent, tasks, active }))
+        Ok(Box::new(Fitted { scales, basis, bandwidth, exponent, tasks, active: union.len() }))
     }
 }
 
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
-        check_question(inputs, &self.input_names)?;
         let threads = Threads::current();
-        let inputs = within_reach(self.input_scale.apply(inputs, &self.input_names)?);
+        let inputs = within_reach(self.scales.question(inputs)?);
         let mut features = angles(&self.basis, &inputs, threads);
         self.basis.lift(&mut features, inputs.as_ref(), self.bandwidth, threads);
         let shape = (features.nrows(), self.tasks.len());
         let (mut mean, mut std) = (Mat::zeros(shape.0, shape.1), Mat::zeros(shape.0, shape.1));
         for (task, posterior) in self.tasks.iter().enumerate() {
             mean.col_as_slice_mut(task).copy_from_slice(&mean_of(&features, &posterior.relevance));
-            let scale = self.target_scale.scale[task];
             let variance = posterior.variances(&features);
-            std.col_as_slice_mut(task).iter_mut().zip(variance).for_each(|(o, v)| *o = scale * v.sqrt());
+            std.col_as_slice_mut(task).iter_mut().zip(variance).for_each(|(o, v)| *o = v.sqrt());
         }
-        original_scale(&mut mean, &self.target_scale);
-        Ok(Forecast { mean, std: Some(std) })
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?) })
     }
 
     fn active_features(&self) -> Option<usize> {
         Some(self.active)
     }
 
-    fn chosen(&self) -> Vec<(&'static str, String)> {
-        vec![("gamma", format!("2^{}/D", self.exponent))]
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
+        vec![("gamma", Chosen::TwoToPerInput(self.exponent))]
     }
 }

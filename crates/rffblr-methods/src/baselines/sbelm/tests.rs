@@ -4,7 +4,7 @@ use super::evidence::{Climb, Posterior, Relevance, Rule, maximise};
 use super::{Layer, PER_ROW, SbElm, Training, grid};
 use crate::baselines::extremes::survives_extremes;
 use crate::golden::{golden, matrix, vector};
-use crate::method::Method;
+use crate::method::{Chosen, Method};
 use crate::select::{Grid, Plan};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -266,7 +266,7 @@ fn tasks_with_gaps_learn_from_their_own_rows() {
     let found = training.learn(gamma, Threads::ONE);
     let observed: Vec<usize> = (0..40).filter(|n| n % 4 != 0).collect();
     let features = select_rows(training.features(gamma, Threads::ONE).as_ref(), &observed);
-    let scale = &training.target_scale;
+    let scale = &training.scales.targets;
     let alone: Vec<f64> = observed.iter().map(|&n| (data.targets()[(n, 1)] - scale.mean[1]) / scale.scale[1]).collect();
     let expected = maximise(&features, &alone, 30.0, Rule::USUAL, Threads::ONE);
     assert_eq!(found[1].active, expected.active);
@@ -282,8 +282,8 @@ fn the_method_counts_the_union_of_features_and_names_its_bandwidth() {
     let plan = Plan { grid: Grid::Coarse, ..Plan::seeded(1) };
     let fitted = SbElm::PAPER.fit(&data, &plan).unwrap();
     let chosen = fitted.chosen();
-    let exponent: i32 = chosen[0].1.trim_start_matches("2^").trim_end_matches("/D").parse().unwrap();
-    assert!(chosen[0].0 == "gamma" && grid(Grid::Coarse).contains(&exponent));
+    let [("gamma", Chosen::TwoToPerInput(exponent))] = chosen[..] else { panic!("{chosen:?}") };
+    assert!(grid(Grid::Coarse).contains(&exponent));
     let training = Training::new(&data, PER_ROW, 1, Threads::ONE).unwrap();
     let mut union: Vec<usize> =
         training.learn(training.bandwidth(exponent), Threads::ONE).into_iter().flat_map(|r| r.active).collect();
@@ -296,7 +296,7 @@ fn the_method_counts_the_union_of_features_and_names_its_bandwidth() {
     for (task, relevance) in training.learn(training.bandwidth(exponent), Threads::ONE).iter().enumerate() {
         let all =
             multiply(features.as_ref(), Mat::from_fn(101, 1, |m, _| spread(relevance, 101)[m]).as_ref(), Threads::ONE);
-        let scale = &training.target_scale;
+        let scale = &training.scales.targets;
         for n in 0..50 {
             let expected = scale.mean[task] + scale.scale[task] * all[(n, 0)];
             assert!((forecast.mean[(n, task)] - expected).abs() < 1e-9);
