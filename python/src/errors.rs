@@ -32,16 +32,13 @@ impl From<Error> for Failure {
 
 impl From<EncodeError> for Failure {
     fn from(error: EncodeError) -> Failure {
-        match error {
-            EncodeError::Data(error) => error.into(),
-            error => Failure(PyValueError::new_err(error.to_string())),
-        }
+        Error::from(error).into()
     }
 }
 
 impl From<ColumnsError> for Failure {
     fn from(error: ColumnsError) -> Failure {
-        Failure(PyValueError::new_err(error.to_string()))
+        Error::from(error).into()
     }
 }
 

@@ -309,7 +309,7 @@ impl Model {
     /// The model that a pickle holds.
     #[staticmethod]
     fn restore(text: &str, training: Option<Stored<'_>>) -> PyResult<Model> {
-        let model = rffblr::Model::from_json(text).map_err(PyValueError::new_err)?;
+        let model = rffblr::Model::from_json(text).map_err(Failure::from)?;
         let mut out = Model::of(model, None);
         if let Some((inputs, targets, weights, rows, unused)) = training {
             let [inputs, targets, unused] = [inputs, targets, unused].map(|array| matrix(&array.readonly()));

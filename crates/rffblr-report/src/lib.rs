@@ -157,7 +157,7 @@ impl Report {
 
     /// The page: one HTML file that needs nothing else.
     pub fn html(&self) -> Result<String> {
-        let wrong = |e: serde_json::Error| Error::Setting { name: "report", problem: e.to_string() };
+        let wrong = |e: serde_json::Error| Error::Json { what: "the report", problem: e.to_string() };
         // Inside a script element only "<" could end it.
         let facts = serde_json::to_string(self).map_err(wrong)?.replace('<', "\\u003c");
         let script = [
@@ -194,7 +194,6 @@ fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
     let Some(encoder) = model.encoder() else { return Ok(()) };
     let stored = model.stored_inputs();
     let rows = data.map(|data| data.inputs()).or(stored.as_ref().map(|rows| rows.as_ref()));
-    let refused = |problem: String| Err(Error::Setting { name: "no-row-data", problem });
     let mut first = 0;
     for input in encoder.raw_inputs() {
         let columns = first..first + input.encoded_names().len();
@@ -202,19 +201,19 @@ fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
         let Encoding::Categorical { levels, .. } = &input.encoding else { continue };
         let name = &input.name;
         let Some(rows) = rows else {
-            return refused(format!(
+            return Err(Error::RowData(format!(
                 "whether rows share the values of the text column `{name}` shows in the data: give them"
-            ));
+            )));
         };
         let shared = |d: &usize| rows.col(*d).iter().filter(|v| **v > 0.5).count() >= quality::CROWD;
         let rare = columns.take(levels.len()).filter(|d| !shared(d)).count();
         if rare > 0 {
-            return refused(format!(
+            return Err(Error::RowData(format!(
                 "{rare} of {} values of the text column `{name}` stand in fewer than {} rows each and would show them: \
                  merge them in the table, or leave the column out, and fit again",
                 levels.len(),
                 quality::CROWD
-            ));
+            )));
         }
     }
     Ok(())

@@ -4,8 +4,8 @@ use super::{Options, brief, briefly};
 use rffblr::data::Dataset;
 use rffblr::explain::Diagnostics;
 use rffblr::linalg::{Mat, MatRef};
-use rffblr::metrics::{Check, LEVEL, MetricsError, ReferenceMean, Scores, Spread};
-use rffblr::{Error, Form, Model, Result};
+use rffblr::metrics::{Check, LEVEL, ReferenceMean, Scores, Spread};
+use rffblr::{Form, Model, Result};
 use rffblr_methods::baselines::{Ridge, TrainingMean};
 use serde::Serialize;
 
@@ -143,8 +143,7 @@ impl Quality {
 }
 
 fn scores(data: &Dataset, prediction: &Mat<f64>, spread: Option<Spread<'_>>) -> Result<Scores> {
-    let wrong = |e: MetricsError| Error::Setting { name: "data", problem: e.to_string() };
-    Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), spread, ReferenceMean::Test).map_err(wrong)
+    Ok(Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), spread, ReferenceMean::Test)?)
 }
 
 impl Marks {

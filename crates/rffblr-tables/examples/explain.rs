@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, tasks, ..] = arguments.as_slice() else { return Err("FILE and TASKS are needed".into()) };
     let choice = RoleChoice::parse(&[format!("last:{tasks}")], &[], None)?;
-    let table = table::read(path.as_ref(), &choice.read_options())?;
+    let table = table::read(path, &choice.read_options())?;
     let roles = choice.resolve(&table)?;
     let (rows, _) = roles.observed_rows(&table)?;
     let (encoder, _) = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute)?;

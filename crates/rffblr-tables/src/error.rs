@@ -28,7 +28,16 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a table could not be read or written.
+impl From<TableError> for rffblr::Error {
+    fn from(error: TableError) -> Self {
+        match error {
+            TableError::Columns(error) => error.into(),
+            error => rffblr::Error::Table(error.into()),
+        }
+    }
+}
+
+/// Why a table could not be read or written. It converts to [`rffblr::Error`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are the place and the text that the message shows")]

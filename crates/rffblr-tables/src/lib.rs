@@ -32,7 +32,8 @@ use source::Source;
 ///
 /// Text files are streamed: memory holds the columns, not the file. Standard input is kept in memory as
 /// well, because a column may turn out to be text only after its first cells were read as numbers.
-pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, TableError> {
+pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Table, TableError> {
+    let path = path.as_ref();
     let mut source = Source::new(path)?;
     let format = match options.format.or_else(|| format_of_name(path)) {
         Some(format) => format,

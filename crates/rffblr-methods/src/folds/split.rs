@@ -1,7 +1,7 @@
 //! The rows of one fold as numbers.
 
 use super::Folds;
-use rffblr::data::{Dataset, EncodeError, Encoder, MissingInputs, Roles};
+use rffblr::data::{Dataset, Encoder, MissingInputs, Roles};
 use rffblr::internals::numbers;
 use rffblr::internals::select_rows;
 use rffblr::linalg::Mat;
@@ -42,12 +42,12 @@ impl Split {
         used: &[usize],
         folds: &Folds,
         fold: usize,
-    ) -> std::result::Result<(Split, Vec<usize>), EncodeError> {
+    ) -> Result<(Split, Vec<usize>)> {
         let mut rows = folds.train(fold);
         rows.retain(|row| used.binary_search(row).is_ok());
         if rows.is_empty() {
             let problem = "no training row has a target value; use fewer or other folds".into();
-            return Err(Error::Folds { place: format!("fold {}", fold + 1), problem }.into());
+            return Err(Error::Folds { place: format!("fold {}", fold + 1), problem });
         }
         let (encoder, _) = Encoder::learn(table, &rows, roles, missing)?;
         let (train, _) = encoder.dataset(table, &rows)?;

@@ -18,7 +18,7 @@ impl Folds {
         rows: &[usize],
         count: usize,
         seed: u64,
-    ) -> Result<(Folds, SplitBy), EncodeError> {
+    ) -> rffblr::Result<(Folds, SplitBy)> {
         let (folds, split) = match (&roles.group, &roles.time) {
             (Some(column), _) => {
                 let folds = Folds::by_group(&groups(table, column, rows)?, count, seed)?;

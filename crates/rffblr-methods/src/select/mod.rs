@@ -113,7 +113,7 @@ pub fn choose(
     scan: impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()> + Sync,
 ) -> Result<Choice> {
     if points == 0 {
-        return Err(Error::Setting { name: "grid", problem: format!("{method} has no point to try") });
+        return Err(Error::Unsupported { method, problem: "its grid has no point to try".into() });
     }
     let folds = inner_folds(data.rows(), plan)?;
     if points == 1 || folds.is_empty() {

@@ -123,7 +123,7 @@ fn too_few_rows_or_points_leave_nothing_to_choose() {
     let one = choose("one", 1, &data(30), &Plan::seeded(0), scan_factors(&[1.0], &calls)).unwrap();
     assert_eq!((one.index, one.scores.len(), calls.into_inner()), (0, 0, 0));
     let none = choose("none", 0, &data(30), &Plan::seeded(0), |_, _, _| Ok(())).unwrap_err();
-    assert!(none.to_string().contains("none has no point"), "{none}");
+    assert!(none.to_string().contains("method none: its grid has no point"), "{none}");
 }
 
 #[test]

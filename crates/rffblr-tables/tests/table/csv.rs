@@ -200,7 +200,7 @@ fn numbers_are_rounded_correctly() {
 #[test]
 #[ignore = "reads standard input"]
 fn child_reads_standard_input() {
-    match read("-".as_ref(), &ReadOptions::default()) {
+    match read("-", &ReadOptions::default()) {
         Ok(table) => println!("<{:?}>", table.columns()),
         Err(error) => println!("<{error}>"),
     }

@@ -149,8 +149,7 @@ impl Dataset {
         let mut next = 0;
         for block in &blocks {
             if block.start < next || block.is_empty() || block.end > self.input_names.len() {
-                let problem = format!("columns {block:?} overlap others, are none, or are not there");
-                return Err(Error::Setting { name: "one-hot", problem });
+                return Err(Error::OneHot { block: block.clone(), inputs: self.input_names.len() });
             }
             next = block.end;
         }

@@ -225,7 +225,7 @@ impl Encoder {
     }
 
     /// Inputs, targets and weights of some rows, with notes as from [`Encoder::inputs`].
-    pub fn dataset(&self, table: &Table, rows: &[usize]) -> Result<(Dataset, Vec<Note>), EncodeError> {
+    pub fn dataset(&self, table: &Table, rows: &[usize]) -> crate::Result<(Dataset, Vec<Note>)> {
         check_rows(table, rows)?;
         let mut notes = Notes::default();
         let inputs = self.encode(table, rows, &mut notes)?;
@@ -239,7 +239,7 @@ impl Encoder {
         let weights = numbers(table, "the weight", name)?;
         // Written so that NaN is refused too.
         if let Some(&row) = rows.iter().find(|&&row| !(weights[row] >= 0.0 && weights[row].is_finite())) {
-            return Err(EncodeError::BadWeight { column: name.clone(), row: row + 1, value: weights[row] });
+            return Err(EncodeError::BadWeight { column: name.clone(), row: row + 1, value: weights[row] }.into());
         }
         let weights = weight.as_ref().map(|_| rows.iter().map(|&row| weights[row]).collect());
         Ok((data.with_weights(weights)?, notes))
@@ -423,11 +423,11 @@ impl Encoder {
     /// What a model file must hold for the encoder to fit the model it is stored with.
     pub(crate) fn check(&self, input_names: &[String], target_names: &[String]) -> Result<(), String> {
         if self.encoded_names() != input_names || self.roles.targets != target_names {
-            return Err("the encoder names other inputs or targets than the model".into());
+            return Err("it names other inputs or targets".into());
         }
         match self.inputs.iter().find(|i| matches!(i.encoding, Encoding::Numeric { median, .. } if !median.is_finite()))
         {
-            Some(input) => Err(format!("the encoder's median of {} is not finite", excerpt(&input.name))),
+            Some(input) => Err(format!("its median of {} is not finite", excerpt(&input.name))),
             None => Ok(()),
         }
     }

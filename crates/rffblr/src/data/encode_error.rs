@@ -118,10 +118,6 @@ pub enum EncodeError {
     /// Inputs of the model that the table lacks.
     #[error("the table lacks {} that the model was trained on: {}", plural(.0.len(), "input column"), listed(.0))]
     MissingColumns(Vec<(String, Option<String>)>),
-
-    /// The numbers themselves are not fit for learning.
-    #[error(transparent)]
-    Data(#[from] crate::Error),
 }
 
 fn listed(names: &[(String, Option<String>)]) -> String {

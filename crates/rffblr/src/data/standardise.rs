@@ -79,12 +79,12 @@ impl Standardiser {
                 let value = table[(row, column)];
                 *cell = scaled_difference(value, mean, scale);
                 if cell.is_infinite() {
-                    return Err(Error::NotFinite {
-                        what: "the standardised table",
+                    return Err(Error::TooLarge {
+                        what: "the table",
                         row,
                         column: names.get(column).cloned().unwrap_or_default(),
                         value,
-                        remedy: "the value is too far outside the range of the training data",
+                        problem: "too far outside the range of the training data; correct it, or leave the row out",
                     });
                 }
             }

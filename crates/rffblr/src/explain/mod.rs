@@ -147,10 +147,7 @@ impl<'a> Explainer<'a> {
 
     /// The input at a position, or an error that says how many there are.
     fn input(&self, position: usize) -> Result<&Input> {
-        self.inputs.get(position).ok_or_else(|| Error::Setting {
-            name: "input",
-            problem: format!("there is no input {position}; they are numbered from 0 to {}", self.inputs.len() - 1),
-        })
+        self.inputs.get(position).ok_or(Error::UnknownInput { position, inputs: self.inputs.len() })
     }
 }
 

@@ -94,8 +94,7 @@ impl Explainer<'_> {
         points: (Vec<Point>, Vec<Point>),
     ) -> Result<PartialDependence> {
         if inputs.0 == inputs.1 {
-            let problem = "a dependence on two inputs needs two different ones".into();
-            return Err(crate::Error::Setting { name: "input", problem });
+            return Err(crate::Error::SameInput(inputs.0));
         }
         let columns = [self.input(inputs.0)?.columns.as_slice(), &self.input(inputs.1)?.columns].concat();
         let both =

@@ -8,7 +8,8 @@ impl Model {
     /// Keeps the outcome of a check by refits, so that the model file and everything made from it can show it.
     pub fn with_check(mut self, check: Check) -> Result<Model> {
         if !check.fits(self.target_names().len()) {
-            return Err(Error::Setting { name: "check", problem: "it scores other targets than the model's".into() });
+            let problem = "it has scores of another number of targets".into();
+            return Err(Error::Foreign { what: "check", problem });
         }
         self.check = Some(check);
         Ok(self)

@@ -201,30 +201,30 @@ struct Stored {
 
 impl Model {
     /// Writes the model, whole or not at all; an existing file is replaced.
-    pub fn save(&self, path: &Path) -> Result<()> {
-        let text = self.to_json()?;
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (path, text) = (path.as_ref(), self.to_json()?);
         crate::files::write_whole(path, true, |file| file.write_all(text.as_bytes())).map_err(Error::io(path))
     }
 
     /// Reads a model file.
-    pub fn load(path: &Path) -> Result<Model> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        Model::from_json(&text).map_err(|problem| Error::ModelFile { path: path.to_owned(), problem })
+    pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+        let path = path.as_ref();
+        parse(&read(path)?).and_then(model_of).map_err(|problem| in_file(path, problem))
     }
 
     /// Recomputes the stored probe rows of a file and reports the largest difference. `load` has already checked that
     /// the file is undamaged; this checks that this program on this machine still computes the same function.
-    pub fn verify(path: &Path) -> Result<Verification> {
-        let wrong = |problem: String| Error::ModelFile { path: path.to_owned(), problem };
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        let stored = parse(&text).map_err(wrong)?;
+    pub fn verify(path: impl AsRef<Path>) -> Result<Verification> {
+        let path = path.as_ref();
+        let wrong = |problem: String| in_file(path, problem);
+        let stored = parse(&read(path)?).map_err(wrong)?;
         let probes =
             Table::read(&stored.probes.inputs, "probes.inputs", stored.probes.inputs.rows, stored.inputs.names.len());
         let probes = probes.map_err(wrong)?;
         let shape = (probes.nrows(), stored.targets.names.len());
         let mean = stored.probes.mean.read("probes.mean", shape.0, shape.1).map_err(wrong)?;
         let std = stored.probes.std.read("probes.std", shape.0, shape.1).map_err(wrong)?;
-        let model = Model::try_from(stored).map_err(wrong)?;
+        let model = model_of(stored).map_err(wrong)?;
         let now = model.predict(probes.as_ref())?;
         let mut largest = 0.0f64;
         for c in 0..shape.1 {
@@ -241,11 +241,11 @@ impl Model {
 
     /// The file's text.
     pub fn to_json(&self) -> Result<String> {
-        let wrong = |problem: String| Error::ModelFile { path: "model".into(), problem };
         let probes = self.probe_rows();
         let Prediction { mean, std, .. } = self.predict(probes.as_ref())?;
         let stored = self.stored(Probes { inputs: (&probes).into(), mean: (&mean).into(), std: (&std).into() });
-        let mut value = serde_json::to_value(stored).map_err(|e| wrong(e.to_string()))?;
+        let wrong = |problem: serde_json::Error| Error::Json { what: "the model", problem: problem.to_string() };
+        let mut value = serde_json::to_value(stored).map_err(wrong)?;
         let sum = checksum(&value);
         if let Value::Object(fields) = &mut value {
             fields.insert("sha256".into(), Value::String(sum));
@@ -253,9 +253,9 @@ impl Model {
         Ok(value.to_string())
     }
 
-    /// A model from a file's text; the error says what is wrong with it.
-    pub fn from_json(text: &str) -> std::result::Result<Model, String> {
-        Model::try_from(parse(text)?)
+    /// A model from a file's text.
+    pub fn from_json(text: &str) -> Result<Model> {
+        parse(text).and_then(model_of).map_err(|problem| Error::ModelFile { path: None, problem })
     }
 
     /// Points drawn around the training data, not rows of it: a model file shows nobody's record.
@@ -344,12 +344,26 @@ impl From<&Machines> for StoredMachine {
     }
 }
 
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(Error::io(path))
+}
+
+fn in_file(path: &Path, problem: String) -> Error {
+    Error::ModelFile { path: Some(path.to_owned()), problem }
+}
+
+/// The model, if what is stored makes one. With a checksum that matches, this is no accident on the way.
+fn model_of(stored: Stored) -> std::result::Result<Model, String> {
+    Model::try_from(stored).map_err(|problem| format!("{problem}; fit the model again"))
+}
+
 fn parse(text: &str) -> std::result::Result<Stored, String> {
     let mut value: Value = serde_json::from_str(text)
         .map_err(|e| format!("not a complete JSON file ({e}); it may be truncated, fit the model again"))?;
-    let fields = value.as_object_mut().ok_or("not a model file: the JSON is not an object")?;
+    let fields =
+        value.as_object_mut().ok_or("not a model file: the JSON is not an object; name a file of a saved model")?;
     if fields.get("format").and_then(Value::as_str) != Some(FORMAT) {
-        return Err(format!("not a model file: `format` is not \"{FORMAT}\""));
+        return Err(format!("not a model file: `format` is not \"{FORMAT}\"; name a file of a saved model"));
     }
     match fields.get("format_version").and_then(Value::as_u64) {
         Some(FORMAT_VERSION) => {}
@@ -358,17 +372,20 @@ fn parse(text: &str) -> std::result::Result<Stored, String> {
                 "written by a newer program (format {version}, this one reads {FORMAT_VERSION}); upgrade rffblr"
             ));
         }
-        _ => return Err("`format_version` is missing or not a positive whole number".into()),
+        _ => return Err("`format_version` is missing or not a positive whole number; fit the model again".into()),
     }
     let sum = match fields.remove("sha256") {
         Some(Value::String(sum)) => sum,
-        _ => return Err("the checksum `sha256` is missing".into()),
+        _ => return Err("the checksum `sha256` is missing; fit the model again, or take an undamaged copy".into()),
     };
     if checksum(&value) != sum {
-        return Err("the checksum does not match: the file is damaged or was edited".into());
+        return Err(
+            "the checksum does not match: the file is damaged or was edited; take another copy, or fit the model again"
+                .into(),
+        );
     }
     serde_path_to_error::deserialize(value).map_err(|e| match e.path().to_string().as_str() {
-        "." => format!("not a model of this format: {}", e.inner()),
-        field => format!("not a model of this format: `{field}`: {}", e.inner()),
+        "." => format!("not a model of this format: {}; fit the model again", e.inner()),
+        field => format!("not a model of this format: `{field}`: {}; fit the model again", e.inner()),
     })
 }

@@ -235,12 +235,12 @@ fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
 fn check_magnitude(targets: &Mat<f64>, data: &Dataset) -> Result<()> {
     for (column, name) in data.target_names().iter().enumerate() {
         if let Some(row) = targets.col_as_slice(column).iter().position(|v| v.abs() > 1e100) {
-            return Err(Error::NotFinite {
+            return Err(Error::TooLarge {
                 what: "targets",
                 row,
                 column: name.clone(),
                 value: targets[(row, column)],
-                remedy: "too large to square; standardise the targets",
+                problem: "too large to square; standardise the targets, or choose a larger unit",
             });
         }
     }
@@ -355,17 +355,14 @@ impl Model {
         if data.fingerprint() == self.fingerprint && data.rows() == self.rows {
             return Ok(());
         }
-        Err(Error::Setting {
-            name: "data",
-            problem: "leave-one-out needs the very data the model was fitted to; these differ".into(),
-        })
+        Err(Error::OtherData("leave-one-out"))
     }
 
     /// Keeps how the inputs were made from a table, so that the model predicts from tables of the same kind.
     pub fn with_encoder(mut self, encoder: Encoder) -> Result<Model> {
         encoder
             .check(&self.input_names, &self.target_names)
-            .map_err(|problem| Error::Setting { name: "encoder", problem })?;
+            .map_err(|problem| Error::Foreign { what: "encoder", problem })?;
         self.encoder = Some(encoder);
         Ok(self)
     }

@@ -190,14 +190,7 @@ impl Model {
         check_inputs(inputs, &self.input_names)?;
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         let mut view = match &self.function {
-            Function::Sinusoids(_) => {
-                return Err(Error::Setting {
-                    name: "form",
-                    problem:
-                        "sinusoids fitted to a kernel machine have no kernel view: fit that machine, with form kernel"
-                            .into(),
-                });
-            }
+            Function::Sinusoids(_) => return Err(Error::NoKernelView),
             Function::Cosines(cosines) => {
                 let spectrum = self.settings.form.cosines().map_or(Spectrum::Rbf, |cosines| cosines.spectrum);
                 cosines.kernel_view(&standardised, spectrum, Threads::current())?
@@ -208,12 +201,7 @@ impl Model {
                 kernel_max_error: 0.0,
                 weights_unexplained: 0.0,
             },
-            Function::Kernel(_) => {
-                return Err(Error::Setting {
-                    name: "data",
-                    problem: "the coefficients of a kernel machine belong to its training rows; these differ".into(),
-                });
-            }
+            Function::Kernel(_) => return Err(Error::OtherData("the kernel view of a kernel machine")),
         };
         for (c, scale) in self.target_scale.scale.iter().enumerate() {
             view.coefficients.col_as_slice_mut(c).iter_mut().for_each(|b| *b *= scale);

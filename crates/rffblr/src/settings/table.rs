@@ -217,10 +217,11 @@ impl Setting {
         let wanted = name.replace('_', "-");
         SETTINGS.iter().find(|setting| setting.name == wanted).ok_or_else(|| {
             let names = || SETTINGS.iter().map(|setting| setting.name);
-            let near = nearest(&wanted, names()).map(|near| format!(" (did you mean \"{near}\"?)")).unwrap_or_default();
-            let known = names().collect::<Vec<_>>().join(", ");
-            let problem = format!("no setting is called \"{name}\"{near}; the settings are {known}");
-            Error::Setting { name: "settings", problem }
+            Error::UnknownSetting {
+                name: name.to_owned(),
+                nearest: nearest(&wanted, names()),
+                known: names().collect(),
+            }
         })
     }
 

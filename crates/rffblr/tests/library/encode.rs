@@ -225,7 +225,7 @@ fn what_cannot_be_learned_from_is_refused() {
         };
         let rows: Vec<usize> = (0..table.rows()).collect();
         let (encoder, _) = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute)?;
-        encoder.dataset(&table, &rows).map(|_| ())
+        rffblr::Result::Ok(encoder.dataset(&table, &rows)?.0)
     };
     let (x, y) = (number("x", &[1.0, 2.0]), number("y", &[1.0, 2.0]));
     let same = number("s", &[1.0, 1.0]);
@@ -278,7 +278,7 @@ fn a_model_keeps_its_encoder_and_refuses_another() {
     value["encoder"]["inputs"][1]["name"] = "height".into();
     value.as_object_mut().unwrap().remove("sha256");
     value["sha256"] = crate::checksum::checksum(&value).into();
-    let problem = Model::from_json(&value.to_string()).unwrap_err();
+    let problem = Model::from_json(&value.to_string()).unwrap_err().to_string();
     assert!(problem.contains("encoder"), "{problem}");
 }
 

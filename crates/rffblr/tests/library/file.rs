@@ -99,11 +99,11 @@ fn waves(file: &mut Value) -> &mut Value {
     &mut file["function"]["cosines"]["waves"]
 }
 
-fn signed(change: impl Fn(&mut Value)) -> Result<Model, String> {
+fn signed(change: impl Fn(&mut Value)) -> rffblr::Result<Model> {
     resigned(&model().to_json().unwrap(), change)
 }
 
-fn resigned(text: &str, change: impl Fn(&mut Value)) -> Result<Model, String> {
+fn resigned(text: &str, change: impl Fn(&mut Value)) -> rffblr::Result<Model> {
     let mut value: Value = serde_json::from_str(text).unwrap();
     value.as_object_mut().unwrap().remove("sha256");
     change(&mut value);
@@ -153,7 +153,7 @@ fn inconsistent_files_are_refused() {
     for (expected, change) in changes {
         match signed(change) {
             Ok(_) => panic!("{expected}: accepted"),
-            Err(problem) => assert!(problem.contains(expected), "{expected}: {problem}"),
+            Err(problem) => assert!(problem.to_string().contains(expected), "{expected}: {problem}"),
         }
     }
 }
@@ -185,7 +185,7 @@ fn a_check_is_kept_and_holds_no_row() {
             _ => v["check"]["model"]["scores"]["per_task"]["coverage"] = json!([0.9]),
         };
         let problem = resigned(&text, cut).unwrap_err();
-        assert!(problem.contains("`check` does not have scores of 2 targets"), "{problem}");
+        assert!(problem.to_string().contains("`check` does not have scores of 2 targets"), "{problem}");
     }
     let other = fit(&smooth(30, 3, 1, 78), &settings).unwrap();
     assert!(other.with_check(found).is_err());
@@ -246,7 +246,7 @@ fn inconsistent_kernel_machines_are_refused() {
     for (expected, change) in changes {
         match resigned(&text, change) {
             Ok(_) => panic!("{expected}: accepted"),
-            Err(problem) => assert!(problem.contains(expected), "{expected}: {problem}"),
+            Err(problem) => assert!(problem.to_string().contains(expected), "{expected}: {problem}"),
         }
     }
 }

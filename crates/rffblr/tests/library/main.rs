@@ -5,6 +5,7 @@ mod common;
 mod determinism;
 mod edge_cases;
 mod encode;
+mod errors;
 mod file;
 mod fit;
 mod large;

@@ -60,7 +60,7 @@ impl TryFrom<Stored> for Model {
             return Err("`settings.form` and `function` are of different forms".into());
         }
         if let Some(encoder) = &stored.encoder {
-            encoder.check(&input_names, &target_names)?;
+            encoder.check(&input_names, &target_names).map_err(|problem| format!("`encoder`: {problem}"))?;
         }
         let meaning = |word: &String| Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""));
         let weighting = stored.training.weights.as_ref().map(meaning).transpose()?;
