@@ -81,13 +81,13 @@ def machine_in_numpy(model):
         return np.maximum((A**2).sum(1)[:, None] + (B**2).sum(1) - 2 * A @ B.T, 0)
 
     def kappa(kernel, Z):
-        relevance = np.asarray(kernel["relevance"])
+        relevance = np.asarray(kernel["input_scales"])
         out = 1 + kernel["linear"] / Z.shape[1] * (Z @ rows.T)
-        out += kernel["rbf"]["variance"] * np.exp(-kernel["rbf"]["scale"] * squares(Z, rows))
+        out += kernel["rbf"]["variance"] * np.exp(-kernel["rbf"]["bandwidth"] * squares(Z, rows))
         absolute = np.zeros_like(out)
         for d, r in enumerate(relevance):
             absolute += r * np.abs(Z[:, d, None] - rows[:, d])
-        return out + kernel["laplace_l1"]["variance"] * np.exp(-kernel["laplace_l1"]["scale"] * absolute)
+        return out + kernel["laplace_l1"]["variance"] * np.exp(-kernel["laplace_l1"]["bandwidth"] * absolute)
 
     def function(X):
         out = np.empty((len(X), len(unit)))

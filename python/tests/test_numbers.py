@@ -13,7 +13,7 @@ from rffblr import RFFBLRRegressor, baselines, metrics, scorers
 
 def kernel_of(group, A, B):
     """κ of `docs/derivation.md` (24) for standardised rows, from what the file says of a group of targets."""
-    kernel, r = group["kernel"], np.asarray(group["kernel"]["relevance"])
+    kernel, r = group["kernel"], np.asarray(group["kernel"]["input_scales"])
     delta = A[:, None, :] - B[None, :, :]
     families = [
         ("rbf", (delta**2).sum(-1)),
@@ -21,7 +21,7 @@ def kernel_of(group, A, B):
     ]
     out = 1 + kernel["linear"] * (A @ B.T) / A.shape[1]
     for name, distance in families:
-        out += kernel[name]["variance"] * np.exp(-kernel[name]["scale"] * distance)
+        out += kernel[name]["variance"] * np.exp(-kernel[name]["bandwidth"] * distance)
     return out
 
 
@@ -50,7 +50,7 @@ def test_a_kernel_machine_is_the_formula_in_its_file(tmp_path):
         expected = k @ np.linalg.solve(K, y)
         variance = np.diag(kernel_of(group, Z, Z)) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
         spread = np.sqrt(group["amplitude"][i] * (variance + group["noise"][i]))
-        assert model.gamma_[c] == group["kernel"]["rbf"]["scale"]
+        assert model.gamma_[c] == group["kernel"]["rbf"]["bandwidth"]
         assert model.target_names_[c] in model.target_groups_[machine["groups"].index(group)]
         scale = file["targets"]["scale"][c]
         np.testing.assert_allclose(mean[:, c], file["targets"]["mean"][c] + scale * expected, rtol=1e-9, atol=1e-9)

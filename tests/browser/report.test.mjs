@@ -246,7 +246,7 @@ test("every target is evaluated with the kernel of its group", async () => {
     const { groups } = file.function.kernel;
     const all = groups.flatMap((group) => group.tasks.map((task, i) => ({ task, group, i })));
     const [{ kernel }] = groups;
-    const kernels = [kernel, { ...kernel, linear: 2, relevance: kernel.relevance.map((r) => 3 * r) }];
+    const kernels = [kernel, { ...kernel, linear: 2, input_scales: kernel.input_scales.map((r) => 3 * r) }];
     // A group of one target, with either kernel; its coefficients need not be those of a fit.
     const alone = ({ task, group, i }, kernel) => ({
       tasks: [task],

@@ -68,7 +68,7 @@ fn stop_reason(model: &Model) -> &'static str {
 /// Everything, for programs. Names of fields do not change; new ones may come.
 fn facts(model: &Model) -> Value {
     let noise = model.nugget_std();
-    let (scale, length, bandwidth) = (model.relevance(), model.kernel_lengths(), model.bandwidths());
+    let (scale, length, bandwidth) = (model.input_scales(), model.kernel_lengths(), model.bandwidths());
     let constants = model.constants();
     let target = |(c, name): (usize, &String)| {
         let constant = constants.as_ref().map(|constants| constants[c]);
@@ -182,8 +182,9 @@ fn words(model: &Model) -> String {
 
 /// The families the kernel is the sum of.
 fn kernel_table(kernel: &Kernel) -> comfy_table::Table {
-    let row =
-        |name: &str, family: &Family| vec![name.to_string(), significant(family.variance), significant(family.scale)];
+    let row = |name: &str, family: &Family| {
+        vec![name.to_string(), significant(family.variance), significant(family.bandwidth)]
+    };
     let rows = vec![
         vec!["straight lines".into(), significant(kernel.linear), "–".into()],
         row("smooth (RBF), all inputs alike", &kernel.rbf),
@@ -198,7 +199,7 @@ fn section(title: &str, table: comfy_table::Table) -> String {
 
 /// The encoded inputs by falling scale in the kernel of a task, and what raw column each comes from.
 fn inputs_table(model: &Model, task: usize) -> comfy_table::Table {
-    let (scale, length) = (model.relevance(), model.kernel_lengths());
+    let (scale, length) = (model.input_scales(), model.kernel_lengths());
     let (scale, length) = (scale.col_as_slice(task), length.col_as_slice(task));
     let made_of = |d: usize| {
         let Some(encoder) = model.encoder() else { return String::new() };
@@ -228,13 +229,12 @@ fn inputs_table(model: &Model, task: usize) -> comfy_table::Table {
 
 /// The cosines that move the targets most, each with the inputs along which it turns fastest.
 fn sinusoid_table(model: &Model, sinusoids: Vec<Sinusoid>) -> Option<comfy_table::Table> {
-    let weight =
-        |s: &Sinusoid| -> f64 { s.weight.iter().zip(model.target_scale()).map(|(w, t)| (w / t).powi(2)).sum() };
+    let weight = |s: &Sinusoid| -> f64 { s.weight.iter().zip(model.target_std()).map(|(w, t)| (w / t).powi(2)).sum() };
     let mut ranked: Vec<(f64, Sinusoid)> = sinusoids.into_iter().map(|s| (weight(&s), s)).collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
     let row = |(_, s): &(f64, Sinusoid)| {
         // Turns over one standard deviation: comparable between inputs of different units.
-        let turns = |d: usize| s.frequency[d].abs() * model.input_scale()[d];
+        let turns = |d: usize| s.frequency[d].abs() * model.input_std()[d];
         let mut inputs: Vec<usize> = (0..s.frequency.len()).filter(|&d| s.frequency[d] != 0.0).collect();
         inputs.sort_by(|&a, &b| turns(b).total_cmp(&turns(a)));
         let wave = |&d: &usize| format!("{} {}", model.input_names()[d], significant(s.wavelength[d]));

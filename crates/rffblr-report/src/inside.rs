@@ -85,7 +85,7 @@ impl Inside {
         let trace = model.trace();
         let mut sinusoids = model.sinusoids();
         let kernels = kernels(model, &sinusoids);
-        let size = |s: &Sinusoid| s.weight.iter().zip(model.target_scale()).map(|(w, t)| (w / t).powi(2)).sum::<f64>();
+        let size = |s: &Sinusoid| s.weight.iter().zip(model.target_std()).map(|(w, t)| (w / t).powi(2)).sum::<f64>();
         sinusoids.sort_by(|a, b| size(b).total_cmp(&size(a)));
         Inside {
             trace: Trace {
@@ -102,7 +102,7 @@ impl Inside {
 }
 
 fn wave(model: &Model, s: &Sinusoid) -> Wave {
-    let speed = |d: usize| s.frequency[d].abs() * model.input_scale()[d];
+    let speed = |d: usize| s.frequency[d].abs() * model.input_std()[d];
     let mut inputs: Vec<usize> = (0..s.frequency.len()).filter(|&d| s.frequency[d] != 0.0).collect();
     inputs.sort_by(|&a, &b| speed(b).total_cmp(&speed(a)));
     Wave {
@@ -118,7 +118,7 @@ fn families(kernel: &Kernel) -> Vec<FamilyFacts> {
     let family = |name, family: &Family| FamilyFacts {
         name,
         variance: brief(family.variance),
-        scale: Some(brief(family.scale)),
+        scale: Some(brief(family.bandwidth)),
     };
     vec![
         FamilyFacts { name: "straight lines", variance: brief(kernel.linear), scale: None },
@@ -142,7 +142,7 @@ fn profiles(model: &Model, kernel: Option<&Kernel>, targets: &[usize], sinusoids
     let lengths = model.kernel_lengths();
     let lengths = lengths.col_as_slice(targets[0]);
     let mut inputs: Vec<usize> = (0..lengths.len()).filter(|&d| lengths[d].is_finite()).collect();
-    let order = |d: usize| model.input_scale()[d] / lengths[d];
+    let order = |d: usize| model.input_std()[d] / lengths[d];
     inputs.sort_by(|&a, &b| order(b).total_cmp(&order(a)));
     inputs.truncate(PROFILES);
     let spectrum = model.settings().form.cosines().map_or(Spectrum::Rbf, |cosines| cosines.spectrum);
@@ -153,7 +153,7 @@ fn profiles(model: &Model, kernel: Option<&Kernel>, targets: &[usize], sinusoids
     };
     let waves = |d: usize, c: usize| {
         let total: f64 = sinusoids.iter().map(|s| s.weight[c].powi(2)).sum();
-        let unit = model.input_scale()[d];
+        let unit = model.input_std()[d];
         let value = |i: usize| -> f64 {
             sinusoids.iter().map(|s| s.weight[c].powi(2) * (s.frequency[d] * unit * at(i)).cos()).sum()
         };
@@ -162,7 +162,7 @@ fn profiles(model: &Model, kernel: Option<&Kernel>, targets: &[usize], sinusoids
     let drawn = if sinusoids.is_empty() { &[] } else { targets };
     let profile = |d: usize| Profile {
         input: d,
-        distance: briefly((0..POINTS).map(|i| at(i) * model.input_scale()[d])),
+        distance: briefly((0..POINTS).map(|i| at(i) * model.input_std()[d])),
         kernel: briefly((0..POINTS).map(|i| kernel(d, at(i)))),
         sinusoids: drawn.iter().map(|&c| waves(d, c)).collect(),
     };
@@ -171,7 +171,7 @@ fn profiles(model: &Model, kernel: Option<&Kernel>, targets: &[usize], sinusoids
 
 fn links(model: &Model) -> Vec<LinkFacts> {
     let facts = |link: rffblr::Link| {
-        let unit = model.input_scale()[link.input];
+        let unit = model.input_std()[link.input];
         LinkFacts {
             input: link.input,
             effect: briefly(link.slope.iter().map(|slope| slope * unit)),

@@ -229,7 +229,7 @@ impl ModelFacts {
             steps: model.trace().len(),
             bound: model.objective(),
             nugget_std: model.nugget_std(),
-            target_scale: model.target_scale().to_vec(),
+            target_scale: model.target_std().to_vec(),
         }
     }
 }

@@ -143,7 +143,7 @@ fn the_kernel_curves_are_the_kernel() {
         let (distance, alike) = (numbers(&profile["distance"]), numbers(&profile["kernel"]));
         for i in [0, 17, 60] {
             // Two rows that differ in one input alone; what is constant or straight is taken off.
-            let z = distance[i] / model.input_scale()[input];
+            let z = distance[i] / model.input_std()[input];
             let rows = Mat::from_fn(2, 3, |n, d| if n == 1 && d == input { z } else { 0.0 });
             let gram = kernel.gram(&rows, rffblr::linalg::Threads::ONE);
             let expected = (gram[(1, 0)] - 1.0) / (gram[(0, 0)] - 1.0);
@@ -208,10 +208,10 @@ fn the_report_shows_the_kernel_of_each_target() {
     let kernels = facts["inside"]["kernels"].as_array().unwrap();
     for (said, (tasks, kernel)) in kernels.iter().zip(model.kernels()) {
         assert_eq!(said["targets"], serde_json::json!(tasks));
-        assert_eq!(said["families"][1]["scale"], brief(kernel.rbf.scale));
+        assert_eq!(said["families"][1]["scale"], brief(kernel.rbf.bandwidth));
         for input in 0..6 {
             for &task in tasks {
-                assert_eq!(facts["learned"]["inputs"][input]["scale"][task], brief(kernel.relevance[input]));
+                assert_eq!(facts["learned"]["inputs"][input]["scale"][task], brief(kernel.input_scales[input]));
             }
         }
     }

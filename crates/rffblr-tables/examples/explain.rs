@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for n in 0..all {
             let sum: f64 = (0..values.ncols()).map(|input| values[(n, input)]).sum();
             let off = shapley.base[c] + sum - shapley.prediction[(n, c)];
-            worst = worst.max(off.abs() / model.target_scale()[c]);
+            worst = worst.max(off.abs() / model.target_std()[c]);
         }
     }
     println!("they add up to {worst:.1e} of a target's standard deviation");

@@ -262,7 +262,7 @@ fn wrong_command_lines_exit_with_2() {
     }
     // Settings that the library refuses are named.
     folder.fails(&fit(&["--targets=cost", "--restarts=0"]), &["restarts", "at least 1"]);
-    folder.fails(&fit(&["--targets=cost", "--relevance=fixed:1,2"]), &["relevance"]);
+    folder.fails(&fit(&["--targets=cost", "--input-scales=1,2"]), &["input-scales"]);
     assert_eq!(folder.names(), ["cohort.csv"]);
 }
 

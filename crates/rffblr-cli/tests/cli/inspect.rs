@@ -48,7 +48,7 @@ fn without_further_settings_it_is_a_kernel_machine() {
     for (said, (tasks, kernel)) in facts["kernels"].as_array().unwrap().iter().zip(&kernels) {
         let names: Vec<&String> = tasks.iter().map(|&c| &model.target_names()[c]).collect();
         assert_eq!(said["targets"], serde_json::json!(names));
-        assert_eq!(said["kernel"]["laplace_l1"]["scale"], kernel.laplace_l1.scale);
+        assert_eq!(said["kernel"]["laplace_l1"]["bandwidth"], kernel.laplace_l1.bandwidth);
     }
     assert_eq!(facts["kernels"].as_array().unwrap().len(), kernels.len());
     assert_eq!(facts["sinusoids"].as_array().unwrap().len(), 0);
@@ -138,7 +138,7 @@ fn the_json_holds_the_same_as_the_model() {
     assert_eq!(facts["targets"][1]["nugget_std"], model.nugget_std()[1]);
     assert_eq!(facts["targets"][1]["bandwidth"], model.bandwidths()[1]);
     assert_eq!(facts["inputs"][2]["name"], "dose");
-    assert_eq!(facts["inputs"][2]["scale"][1], model.relevance()[(2, 1)]);
+    assert_eq!(facts["inputs"][2]["scale"][1], model.input_scales()[(2, 1)]);
     assert_eq!(facts["inputs"][2]["kernel_length"][1], model.kernel_lengths()[(2, 1)]);
     assert_eq!(facts["links"].as_array().unwrap().len(), 7);
     assert_eq!(facts["sinusoids"].as_array().unwrap().len(), 60);

@@ -61,9 +61,9 @@ struct Fitted {
 
 /// Kernel and noise from ln γ, ln f, ln l, ln σ².
 fn unpack(at: &[f64], inputs: usize) -> (Kernel, f64) {
-    let none = Family { variance: 0.0, scale: 1.0 };
-    let rbf = Family { variance: at[1].exp(), scale: at[0].exp() };
-    (Kernel { linear: at[2].exp(), rbf, laplace_l1: none, relevance: vec![1.0; inputs] }, at[3].exp())
+    let none = Family { variance: 0.0, bandwidth: 1.0 };
+    let rbf = Family { variance: at[1].exp(), bandwidth: at[0].exp() };
+    (Kernel { linear: at[2].exp(), rbf, laplace_l1: none, input_scales: vec![1.0; inputs] }, at[3].exp())
 }
 
 impl Method for GaussianProcess {
@@ -139,7 +139,7 @@ impl Training {
             gradient[3] += 0.5 * (pull[(j, j)] - tasks * inverse[(j, j)]) * self.inverse_weights[j];
         }
         let factors = [
-            kernel.rbf.variance * kernel.rbf.scale,
+            kernel.rbf.variance * kernel.rbf.bandwidth,
             kernel.rbf.variance,
             kernel.linear / self.inputs.ncols() as f64,
             noise,

@@ -120,8 +120,8 @@ function kernelMachine(machine) {
 /** f(x) = Σ β κ(x_n, x) with variance a (κ(x, x) − ‖L⁻¹ u κ(X, x)‖²), (27). */
 function machineOf({ kernel, observed, noise, amplitude, coefficients }, rows, root) {
   const beta = columnsOf(coefficients);
-  const columns = kernel.relevance.length;
-  const relevance = Float64Array.from(kernel.relevance);
+  const columns = kernel.input_scales.length;
+  const scales = Float64Array.from(kernel.input_scales);
   const similar = (x, y) => {
     let product = 0,
       square = 0,
@@ -130,13 +130,13 @@ function machineOf({ kernel, observed, noise, amplitude, coefficients }, rows, r
       const delta = x[d] - y[d];
       product += x[d] * y[d];
       square += delta * delta;
-      absolute += relevance[d] * Math.abs(delta);
+      absolute += scales[d] * Math.abs(delta);
     }
     return (
       1 +
       (kernel.linear * product) / columns +
-      kernel.rbf.variance * Math.exp(-kernel.rbf.scale * square) +
-      kernel.laplace_l1.variance * Math.exp(-kernel.laplace_l1.scale * absolute)
+      kernel.rbf.variance * Math.exp(-kernel.rbf.bandwidth * square) +
+      kernel.laplace_l1.variance * Math.exp(-kernel.laplace_l1.bandwidth * absolute)
     );
   };
   // Tasks observed in the same rows with the same noise share a factor; it is computed when first asked for.

@@ -144,7 +144,7 @@ impl Dataset {
     }
 
     /// Says which columns are the levels of one text input, a range for each such input: they are one input to a model,
-    /// with one scale and one relevance.
+    /// with one scale, and one scale in the kernel.
     pub fn with_one_hot(mut self, blocks: Vec<Range<usize>>) -> Result<Self> {
         let mut next = 0;
         for block in &blocks {

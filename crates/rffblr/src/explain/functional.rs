@@ -41,7 +41,7 @@ pub(super) fn apply(model: &Model, of: impl Fn(Part<'_>) -> Terms) -> Applied {
         let variances = variance.map_or(vec![None; mean.ncols()], |all| columns(&all).into_iter().map(Some).collect());
         columns(&mean).into_iter().zip(variances).collect()
     });
-    let scale = model.target_scale();
+    let scale = model.target_std();
     let (means, variances): (Vec<Vec<f64>>, Vec<Option<Vec<f64>>>) = found.into_iter().unzip();
     let count = means.first().map_or(0, Vec::len);
     let variances: Option<Vec<Vec<f64>>> = variances.into_iter().collect();

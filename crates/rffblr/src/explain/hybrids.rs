@@ -118,6 +118,6 @@ fn of_kernel(
         }
     };
     add(kernel.rbf, &distances.square, &|_, delta| delta * delta);
-    add(kernel.laplace_l1, &distances.absolute, &|d, delta| kernel.relevance[d] * delta.abs());
+    add(kernel.laplace_l1, &distances.absolute, &|d, delta| kernel.input_scales[d] * delta.abs());
     out
 }

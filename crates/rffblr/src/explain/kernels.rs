@@ -34,7 +34,7 @@ impl Games<'_> {
             let z_place = from * players..(from + 1) * players;
             for row in 0..x.len() / players {
                 let place = row * players..(row + 1) * players;
-                let (depth, excess) = bounds(&x[place.clone()], &z[z_place.clone()], family.scale);
+                let (depth, excess) = bounds(&x[place.clone()], &z[z_place.clone()], family.bandwidth);
                 // No coalition is near a training row, or none differs from another.
                 if family.variance * (-depth).exp() <= rules.tolerance || excess == 0.0 {
                     continue;

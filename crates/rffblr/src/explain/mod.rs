@@ -127,7 +127,7 @@ impl<'a> Explainer<'a> {
     /// inputs × tasks. A scale, not a relevance: an input can vary fast and matter little, or enter by its direct link
     /// alone.
     pub fn learned_scales(&self) -> Mat<f64> {
-        let scales = self.model.relevance();
+        let scales = self.model.input_scales();
         let largest = |input: &Input, c: usize| input.columns.iter().map(|&d| scales[(d, c)]).fold(0.0, f64::max);
         Mat::from_fn(self.inputs.len(), scales.ncols(), |i, c| largest(&self.inputs[i], c))
     }

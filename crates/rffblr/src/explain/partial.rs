@@ -216,13 +216,13 @@ fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Backgrou
                 let value = set.values[(v, i)];
                 let delta = value - centres[(n, d)];
                 square += delta * delta;
-                absolute += kernel.relevance[d] * delta.abs();
+                absolute += kernel.input_scales[d] * delta.abs();
                 product += value * centres[(n, d)];
             }
             kernel.sum(
                 product,
-                rbf * (-kernel.rbf.scale * square).exp(),
-                laplace_l1 * (-kernel.laplace_l1.scale * absolute).exp(),
+                rbf * (-kernel.rbf.bandwidth * square).exp(),
+                laplace_l1 * (-kernel.laplace_l1.bandwidth * absolute).exp(),
             )
         };
         (0..points).map(at).collect::<Vec<f64>>()

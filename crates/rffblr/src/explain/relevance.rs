@@ -124,7 +124,7 @@ impl Explainer<'_> {
             total: shares(&found, |pair| pair.1),
             first_order_std: shares(&spread, |pair| pair.0),
             total_std: shares(&spread, |pair| pair.1),
-            signal_std: signal.iter().zip(self.model.target_scale()).map(|(v, scale)| scale * v.sqrt()).collect(),
+            signal_std: signal.iter().zip(self.model.target_std()).map(|(v, scale)| scale * v.sqrt()).collect(),
             background: background.rows,
             std_background: few.rows,
         })
@@ -141,7 +141,7 @@ impl Explainer<'_> {
     fn signal(&self, background: &Background) -> Result<Vec<f64>> {
         let rows = select_rows(self.rows.as_ref(), &background.rows);
         let prediction = self.model.predict_mean(rows.as_ref())?;
-        let (shift, scale) = (self.model.target_shift(), self.model.target_scale());
+        let (shift, scale) = (self.model.target_shift(), self.model.target_std());
         let task = |c: usize| {
             let values: Vec<f64> =
                 prediction.col_as_slice(c).iter().map(|v| v / scale[c] - shift[c] / scale[c]).collect();

@@ -297,7 +297,7 @@ impl Table<'_> {
 
     /// Games of the kernels at eight training rows.
     fn chunk_of_kernel(&self, machine: &KernelMachine, first: usize, rules: &Rules) -> Vec<Lane> {
-        let (kernel, r) = (&machine.kernel, &machine.kernel.relevance);
+        let (kernel, r) = (&machine.kernel, &machine.kernel.input_scales);
         let mut out = vec![[0.0; LANES]; self.rows.nrows() * self.players.len()];
         let mut play = |distance: &dyn Fn(usize, f64) -> f64, family: Family| {
             let lanes = |table: &Mat<f64>| self.distances(machine, first, distance, table);

@@ -18,7 +18,7 @@ impl Table<'_> {
     /// the background.
     pub(super) fn prior(&self, machine: &KernelMachine, row: usize) -> Vec<f64> {
         let (kernel, players) = (&machine.kernel, self.players.len());
-        let r = &kernel.relevance;
+        let r = &kernel.input_scales;
         let rules = Rules::new(players, 1, TOLERANCE);
         let one_background_row = |z: usize| {
             let mut out = vec![0.0; players];

@@ -1,6 +1,6 @@
 //! Random Fourier features: inputs lifted by cosines whose dot product approximates a kernel (equations 1–2).
 //!
-//! A [`Basis`] holds what was drawn, unscaled. Bandwidth γ and input relevance r are applied where the features are
+//! A [`Basis`] holds what was drawn, unscaled. Bandwidth γ and input scales r are applied where the features are
 //! used, so that changing them never touches the draw.
 
 mod cosine;
@@ -50,24 +50,24 @@ pub struct Recipe {
     pub links: bool,
 }
 
-/// Bandwidth and relevance: the part of the features that is learned.
+/// Bandwidth and input scales: the part of the features that is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scales {
     /// Bandwidth γ.
     pub bandwidth: f64,
-    /// Relevance r of each input.
-    pub relevance: Vec<f64>,
+    /// Input scales r of each input.
+    pub input_scales: Vec<f64>,
 }
 
 impl Scales {
     /// Every input counts the same.
     pub fn uniform(bandwidth: f64, inputs: usize) -> Self {
-        Scales { bandwidth, relevance: vec![1.0; inputs] }
+        Scales { bandwidth, input_scales: vec![1.0; inputs] }
     }
 
     /// √(2γ r_d), what input d is multiplied by.
     pub fn factor(&self, input: usize) -> f64 {
-        (2.0 * self.bandwidth * self.relevance[input]).sqrt()
+        (2.0 * self.bandwidth * self.input_scales[input]).sqrt()
     }
 }
 
@@ -151,8 +151,8 @@ impl Basis {
 
     /// P = X diag(√(2r)) Ω₀ into the first M columns of `out`: the angles at unit bandwidth without their offsets.
     #[doc(hidden)]
-    pub fn project(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, relevance: &[f64], threads: Threads) {
-        let at_unit_bandwidth = Scales { bandwidth: 1.0, relevance: relevance.to_vec() };
+    pub fn project(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, input_scales: &[f64], threads: Threads) {
+        let at_unit_bandwidth = Scales { bandwidth: 1.0, input_scales: input_scales.to_vec() };
         self.scaled(&at_unit_bandwidth).angles(out, inputs, threads);
     }
 

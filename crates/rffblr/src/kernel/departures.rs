@@ -140,7 +140,7 @@ mod tests {
         assert!(found.len() >= 3, "{} groups", found.len());
         // The first are those that stayed.
         for group in &found[1..] {
-            let (own, r) = (2 * group.tasks[0], &group.kernel.relevance);
+            let (own, r) = (2 * group.tasks[0], &group.kernel.input_scales);
             let others = (0..8).filter(|d| *d != own && *d != own + 1).map(|d| r[d]).fold(0.0, f64::max);
             assert!(r[own] > others, "{:?}: {r:?}", group.tasks);
         }

@@ -20,14 +20,14 @@ const VARIANCE_WIDTH: f64 = 3.0;
 const SCALE_WIDTH: f64 = 1.0;
 /// Prior standard deviation of ln σ² around ln 0.3: few rows that happen to agree do not prove that there is no noise.
 const NOISE_WIDTH: f64 = 0.7;
-/// Prior standard deviation of ln r around 0: relevance has to earn its way.
-const RELEVANCE_WIDTH: f64 = 0.7;
+/// Prior standard deviation of ln r around 0: input scales has to earn its way.
+const INPUT_SCALES_WIDTH: f64 = 0.7;
 
 /// Positions in the vector of logarithms: v₀ … v₂, γ₁ and γ₂, σ², then r of each input.
 const VARIANCE: usize = 0;
 const SCALE: usize = 3;
 const NOISE: usize = 5;
-const RELEVANCE: usize = 6;
+const INPUT_SCALES: usize = 6;
 
 /// A learned kernel.
 pub(crate) struct Learned {
@@ -83,21 +83,21 @@ pub(crate) fn learn(
 
 /// `origin` says which input each column belongs to.
 fn unpack(at: &[f64], origin: &[usize]) -> (Kernel, f64) {
-    let family = |k: usize| Family { variance: at[VARIANCE + k].exp(), scale: at[SCALE + k - 1].exp() };
+    let family = |k: usize| Family { variance: at[VARIANCE + k].exp(), bandwidth: at[SCALE + k - 1].exp() };
     let kernel = Kernel {
         linear: at[VARIANCE].exp(),
         rbf: family(1),
         laplace_l1: family(2),
-        relevance: origin.iter().map(|input| at[RELEVANCE + input].exp()).collect(),
+        input_scales: origin.iter().map(|input| at[INPUT_SCALES + input].exp()).collect(),
     };
     (kernel, at[NOISE].exp())
 }
 
 fn pack(learned: &Learned, origin: &[usize]) -> Vec<f64> {
-    let Kernel { linear, rbf, laplace_l1, relevance } = &learned.kernel;
+    let Kernel { linear, rbf, laplace_l1, input_scales } = &learned.kernel;
     let variances = [*linear, rbf.variance, laplace_l1.variance];
-    let scales = [rbf.scale, laplace_l1.scale, learned.noise];
-    let first_of_each = relevance.iter().enumerate().filter(|(d, _)| *d == 0 || origin[*d] != origin[d - 1]);
+    let scales = [rbf.bandwidth, laplace_l1.bandwidth, learned.noise];
+    let first_of_each = input_scales.iter().enumerate().filter(|(d, _)| *d == 0 || origin[*d] != origin[d - 1]);
     variances.iter().chain(&scales).chain(first_of_each.map(|(_, r)| r)).map(|v| v.ln()).collect()
 }
 
@@ -139,7 +139,7 @@ impl Tables {
 
     fn set(&mut self, kernel: &Kernel, x: &Mat<f64>, threads: Threads) {
         let Tables { products, square, absolute, rbf, laplace_l1, gram } = self;
-        pairs::within(x, Distance::Absolute, &kernel.relevance, absolute, threads);
+        pairs::within(x, Distance::Absolute, &kernel.input_scales, absolute, threads);
         for j in 0..x.nrows() {
             let copy = |from: &Mat<f64>, to: &mut Mat<f64>| {
                 to.col_as_slice_mut(j)[j..].copy_from_slice(&from.col_as_slice(j)[j..]);
@@ -162,14 +162,14 @@ impl<'a> Evidence<'a> {
         varying.dedup();
         let count = (varying.len() as f64).max(1.0);
         let inputs = problem.input_count();
-        let mut typical = vec![0.0; RELEVANCE + inputs];
+        let mut typical = vec![0.0; INPUT_SCALES + inputs];
         typical[VARIANCE..SCALE].fill(0.5f64.ln());
         // The links are divided by the number of columns, of which a text has many with variance one together.
         typical[VARIANCE] += (x.ncols() as f64 / inputs as f64).ln();
         typical[SCALE] = -(2.0 * count).ln();
         typical[SCALE + 1] = -(1.128 * count).ln();
         typical[NOISE] = 0.3f64.ln();
-        let mut width = vec![RELEVANCE_WIDTH; typical.len()];
+        let mut width = vec![INPUT_SCALES_WIDTH; typical.len()];
         width[VARIANCE..SCALE].fill(VARIANCE_WIDTH);
         width[SCALE..NOISE].fill(SCALE_WIDTH);
         width[NOISE] = NOISE_WIDTH;
@@ -265,12 +265,12 @@ impl<'a> Evidence<'a> {
             }
             gradient[VARIANCE + 1 + k] =
                 (0..slope.ncols()).map(|j| part.col_as_slice(j)[j..].iter().sum::<f64>()).sum();
-            gradient[SCALE + k] = -family.scale * inner(part, distance);
+            gradient[SCALE + k] = -family.bandwidth * inner(part, distance);
         }
         // ∂ Σ r|Δ| / ∂ ln r_d = r_d |Δ_d|.
         let pulled = pull(x, &tables.laplace_l1, self.threads);
-        for ((input, pulled), r) in self.problem.origin.iter().zip(pulled).zip(&kernel.relevance) {
-            gradient[RELEVANCE + input] -= kernel.laplace_l1.scale * r * pulled;
+        for ((input, pulled), r) in self.problem.origin.iter().zip(pulled).zip(&kernel.input_scales) {
+            gradient[INPUT_SCALES + input] -= kernel.laplace_l1.bandwidth * r * pulled;
         }
         gradient
     }
@@ -391,7 +391,9 @@ mod tests {
         let whole = learn(&problem, Prior::Typical, None, 40, Threads::ONE, on).unwrap();
         let again = unpack(&pack(&whole, &problem.origin), &problem.origin);
         assert!((again.1 / whole.noise - 1.0).abs() < 1e-12);
-        assert!(again.0.relevance[1] == again.0.relevance[2] && again.0.relevance[0] != again.0.relevance[1]);
+        assert!(
+            again.0.input_scales[1] == again.0.input_scales[2] && again.0.input_scales[0] != again.0.input_scales[1]
+        );
         assert!((again.0.laplace_l1.variance / whole.kernel.laplace_l1.variance - 1.0).abs() < 1e-12);
         let half = learn(&problem, Prior::Typical, None, 4, Threads::ONE, on).unwrap();
         let mut evidence = Evidence::new(&problem, Threads::ONE);
@@ -401,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn relevance_finds_the_input_that_matters() {
+    fn input_scales_find_the_input_that_matters() {
         let x = Mat::from_fn(60, 4, |n, d| ((n * (3 + 2 * d)) as f64 * 0.77 + d as f64).sin() * 1.4);
         let y = Mat::from_fn(60, 1, |n, _| (2.5 * x[(n, 1)]).sin().signum());
         let problem = Problem::new(x, y, None);
         let found =
             learn(&problem, Prior::Typical, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
-        let r = &found.kernel.relevance;
+        let r = &found.kernel.input_scales;
         assert!([0, 2, 3].iter().all(|&d| r[1] > 3.0 * r[d]), "{r:?}");
     }
 }

@@ -26,10 +26,10 @@ use serde::{Deserialize, Serialize};
 /// One family of cosines: the variance v of its share of the function and the scale γ of its spectrum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Family {
-    /// Variance v of this family's share of a standardised target, before the data are seen.
+    /// Prior variance v of this family's share of a standardised target.
     pub variance: f64,
-    /// γ: the larger, the faster the cosines.
-    pub scale: f64,
+    /// γ: the larger, the faster the kernel falls.
+    pub bandwidth: f64,
 }
 
 /// The kernel, for standardised inputs.
@@ -37,19 +37,19 @@ pub struct Family {
 pub struct Kernel {
     /// v₀: variance of the direct links.
     pub linear: f64,
-    /// exp(−γ‖Δ‖²): smooth, all inputs alike.
+    /// exp(−γ‖Δ‖²): smooth, one bandwidth for all inputs.
     pub rbf: Family,
     /// exp(−γ Σ r_d |Δ_d|): rough along the axes, as trees are.
     pub laplace_l1: Family,
-    /// r_d: how much input d counts in the rough family; one is typical.
-    pub relevance: Vec<f64>,
+    /// r_d: how fast the rough family falls along input d; one is typical.
+    pub input_scales: Vec<f64>,
 }
 
 impl Family {
     /// `distance[i] ← exp(−γ distance[i])`.
     #[doc(hidden)]
     pub fn decay(&self, distance: &mut [f64]) {
-        distance.iter_mut().for_each(|d| *d *= -self.scale);
+        distance.iter_mut().for_each(|d| *d *= -self.bandwidth);
         exponentials(distance);
     }
 }
@@ -74,13 +74,13 @@ impl Without<'_> {
     /// Distances from the rows of `x` to those of `new` along the other inputs.
     #[doc(hidden)]
     pub fn distances(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Distances {
-        let (mut ones, mut relevance) = (vec![1.0; x.ncols()], self.kernel.relevance.clone());
+        let (mut ones, mut input_scales) = (vec![1.0; x.ncols()], self.kernel.input_scales.clone());
         for &column in self.columns {
-            (ones[column], relevance[column]) = (0.0, 0.0);
+            (ones[column], input_scales[column]) = (0.0, 0.0);
         }
         Distances {
             square: pairs::between(x, new, Distance::Square, &ones, threads),
-            absolute: pairs::between(x, new, Distance::Absolute, &relevance, threads),
+            absolute: pairs::between(x, new, Distance::Absolute, &input_scales, threads),
         }
     }
 }
@@ -95,7 +95,7 @@ impl Kernel {
     /// κ from x·x′ and the values of the two families, each one at distance zero. The only place that says so.
     #[doc(hidden)]
     pub fn sum(&self, product: f64, rbf: f64, laplace_l1: f64) -> f64 {
-        1.0 + self.linear * (product / self.relevance.len() as f64) + self.curved(rbf, laplace_l1)
+        1.0 + self.linear * (product / self.input_scales.len() as f64) + self.curved(rbf, laplace_l1)
     }
 
     /// The part of κ that is neither bias nor links.
@@ -116,8 +116,8 @@ impl Kernel {
     /// and straight lines: one at distance zero.
     #[doc(hidden)]
     pub fn along(&self, input: usize, distance: f64) -> f64 {
-        let rbf = (-self.rbf.scale * distance * distance).exp();
-        let laplace_l1 = (-self.laplace_l1.scale * self.relevance[input] * distance).exp();
+        let rbf = (-self.rbf.bandwidth * distance * distance).exp();
+        let laplace_l1 = (-self.laplace_l1.bandwidth * self.input_scales[input] * distance).exp();
         let total = self.curved(1.0, 1.0);
         if total > 0.0 { self.curved(rbf, laplace_l1) / total } else { 0.0 }
     }
@@ -145,7 +145,7 @@ impl Kernel {
         outer(gram.as_mut(), Accumulate::Replace, x.as_ref(), threads);
         let (mut square, mut absolute) = (Mat::zeros(rows, rows), Mat::zeros(rows, rows));
         pairs::within(x, Distance::Square, &vec![1.0; x.ncols()], &mut square, threads);
-        pairs::within(x, Distance::Absolute, &self.relevance, &mut absolute, threads);
+        pairs::within(x, Distance::Absolute, &self.input_scales, &mut absolute, threads);
         for j in 0..rows {
             let (square, absolute) = (&mut square.col_as_slice_mut(j)[j..], &mut absolute.col_as_slice_mut(j)[j..]);
             self.column(&mut gram.col_as_slice_mut(j)[j..], square, absolute);
@@ -179,9 +179,9 @@ mod tests {
     pub(super) fn example(inputs: usize) -> Kernel {
         Kernel {
             linear: 0.4,
-            rbf: Family { variance: 0.3, scale: 0.2 },
-            laplace_l1: Family { variance: 0.6, scale: 0.3 },
-            relevance: (0..inputs).map(|d| 0.4 + 0.5 * d as f64).collect(),
+            rbf: Family { variance: 0.3, bandwidth: 0.2 },
+            laplace_l1: Family { variance: 0.6, bandwidth: 0.3 },
+            input_scales: (0..inputs).map(|d| 0.4 + 0.5 * d as f64).collect(),
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
             for i in 0..9 {
                 let delta = |d: usize| x[(i, d)] - x[(j, d)];
                 let sum = |f: &dyn Fn(usize) -> f64| (0..3).map(f).sum::<f64>();
-                let r = &kernel.relevance;
+                let r = &kernel.input_scales;
                 let expected = 1.0
                     + 0.4 * sum(&|d| x[(i, d)] * x[(j, d)]) / 3.0
                     + 0.3 * (-0.2 * sum(&|d| delta(d).powi(2))).exp()
@@ -211,9 +211,9 @@ mod tests {
 
     #[test]
     fn a_length_is_where_the_kernel_has_fallen_to_one_over_e() {
-        let none = Family { variance: 0.0, scale: 1.0 };
-        let only = |rbf, laplace_l1| Kernel { linear: 0.0, rbf, laplace_l1, relevance: vec![0.5, 0.0] };
-        let some = Family { variance: 2.0, scale: 0.3 };
+        let none = Family { variance: 0.0, bandwidth: 1.0 };
+        let only = |rbf, laplace_l1| Kernel { linear: 0.0, rbf, laplace_l1, input_scales: vec![0.5, 0.0] };
+        let some = Family { variance: 2.0, bandwidth: 0.3 };
         assert!((only(some, none).length(0) - (1.0f64 / 0.3).sqrt()).abs() < 1e-12);
         assert!((only(none, some).length(0) - 1.0 / (0.3 * 0.5)).abs() < 1e-12);
         assert_eq!(only(none, some).length(1), f64::INFINITY);
@@ -228,19 +228,19 @@ mod tests {
         use crate::fourier::{Basis, Directions, Offsets, Recipe, Scales, Spectrum};
         use rand::SeedableRng;
         let x = Mat::from_fn(6, 2, |i, d| ((i * 5 + d * 3) as f64 * 0.8).sin());
-        let relevance = vec![0.5, 1.5];
+        let input_scales = vec![0.5, 1.5];
         let alone = |pick: &dyn Fn(&mut Kernel) -> &mut Family| {
-            let none = Family { variance: 0.0, scale: 1.0 };
-            let mut kernel = Kernel { linear: 0.0, rbf: none, laplace_l1: none, relevance: relevance.clone() };
-            *pick(&mut kernel) = Family { variance: 1.0, scale: 0.9 };
+            let none = Family { variance: 0.0, bandwidth: 1.0 };
+            let mut kernel = Kernel { linear: 0.0, rbf: none, laplace_l1: none, input_scales: input_scales.clone() };
+            *pick(&mut kernel) = Family { variance: 1.0, bandwidth: 0.9 };
             kernel.gram(&x, Threads::ONE)
         };
         // √(2γr) of a basis multiplies differences: 0.9 Δ² is γ = 0.9; 0.9 r |Δ| follows from it.
         let cases: [(Spectrum, Mat<f64>, f64, Vec<f64>); 2] = [
             (Spectrum::Rbf, alone(&|k| &mut k.rbf), 0.9, vec![1.0, 1.0]),
-            (Spectrum::LaplaceL1, alone(&|k| &mut k.laplace_l1), 0.405, relevance.iter().map(|r| r * r).collect()),
+            (Spectrum::LaplaceL1, alone(&|k| &mut k.laplace_l1), 0.405, input_scales.iter().map(|r| r * r).collect()),
         ];
-        for (spectrum, gram, bandwidth, relevance) in cases {
+        for (spectrum, gram, bandwidth, input_scales) in cases {
             let recipe = Recipe {
                 spectrum,
                 offsets: Offsets::Paired,
@@ -249,7 +249,7 @@ mod tests {
                 links: false,
             };
             let basis = Basis::draw(&recipe, 2, &mut rand_chacha::ChaCha8Rng::seed_from_u64(3));
-            let features = basis.scaled(&Scales { bandwidth, relevance }).features(x.as_ref());
+            let features = basis.scaled(&Scales { bandwidth, input_scales }).features(x.as_ref());
             let drawn = multiply(features.as_ref(), features.as_ref().transpose(), Threads::ONE);
             for j in 0..6 {
                 for i in j..6 {

@@ -194,7 +194,7 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
                 number: trace.len() + 1,
                 objective: bound,
                 active: rows,
-                bandwidth: kernel.rbf.scale,
+                bandwidth: kernel.rbf.bandwidth,
                 noise_precision: vec![1.0 / noise],
             });
             trace.last().map_or(ControlFlow::Continue(()), observer)
@@ -459,12 +459,12 @@ impl Model {
     }
 
     /// What each input is divided by before the fit: its standard deviation.
-    pub fn input_scale(&self) -> &[f64] {
+    pub fn input_std(&self) -> &[f64] {
         &self.input_scale.scale
     }
 
     /// What each task is divided by before the fit: its standard deviation, or one.
-    pub fn target_scale(&self) -> &[f64] {
+    pub fn target_std(&self) -> &[f64] {
         &self.target_scale.scale
     }
 

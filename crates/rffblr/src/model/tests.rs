@@ -48,14 +48,20 @@ fn data(tasks: &[usize]) -> Dataset {
 
 /// What the tasks of a group share.
 fn shared(group: usize, tasks: Vec<usize>) -> Shared {
-    let family = |variance: f64, scale: f64| Family { variance, scale };
+    let family = |variance: f64, bandwidth: f64| Family { variance, bandwidth };
     let kernel = match group {
-        0 => {
-            Kernel { linear: 0.4, rbf: family(0.3, 0.2), laplace_l1: family(0.6, 0.3), relevance: vec![2.5, 0.1, 0.2] }
-        }
-        _ => {
-            Kernel { linear: 0.1, rbf: family(0.9, 0.3), laplace_l1: family(0.3, 0.5), relevance: vec![0.05, 1.5, 1.2] }
-        }
+        0 => Kernel {
+            linear: 0.4,
+            rbf: family(0.3, 0.2),
+            laplace_l1: family(0.6, 0.3),
+            input_scales: vec![2.5, 0.1, 0.2],
+        },
+        _ => Kernel {
+            linear: 0.1,
+            rbf: family(0.9, 0.3),
+            laplace_l1: family(0.3, 0.5),
+            input_scales: vec![0.05, 1.5, 1.2],
+        },
     };
     Shared { tasks, kernel, noise: [0.1, 0.03][group] }
 }
@@ -110,7 +116,7 @@ fn predictions_are_those_of_the_groups_alone() {
         vec![left_out.mean, left_out.latent_std, left_out.std, leverage]
     });
     tables(&|model, data| vec![model.kernel_view(data.inputs()).unwrap().coefficients]);
-    tables(&|model, _| vec![model.relevance(), model.kernel_lengths()]);
+    tables(&|model, _| vec![model.input_scales(), model.kernel_lengths()]);
     tables(&|model, _| {
         let row = |values: Vec<f64>| Mat::from_fn(1, values.len(), |_, c| values[c]);
         let links = model.links();
@@ -119,7 +125,7 @@ fn predictions_are_those_of_the_groups_alone() {
         vec![row(model.nugget_std()), row(model.bandwidths()), slope, std]
     });
     assert_eq!(model.task_groups(), [vec![0, 2], vec![1]]);
-    assert!(model.relevance()[(0, 0)] == 2.5 && model.relevance()[(0, 1)] == 0.05);
+    assert!(model.input_scales()[(0, 0)] == 2.5 && model.input_scales()[(0, 1)] == 0.05);
 }
 
 #[test]

@@ -146,13 +146,17 @@ impl Model {
 
     /// Bandwidth γ of each task's RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
     pub fn bandwidths(&self) -> Vec<f64> {
-        self.of_kernels(1, |kernel, _| kernel.rbf.scale, |scales, _| scales.bandwidth).row(0).iter().copied().collect()
+        self.of_kernels(1, |kernel, _| kernel.rbf.bandwidth, |scales, _| scales.bandwidth)
+            .row(0)
+            .iter()
+            .copied()
+            .collect()
     }
 
     /// Scale r of each input inside the kernel of each task: inputs × tasks.
-    pub fn relevance(&self) -> Mat<f64> {
+    pub fn input_scales(&self) -> Mat<f64> {
         let inputs = self.input_names.len();
-        self.of_kernels(inputs, |kernel, d| kernel.relevance[d], |scales, d| scales.relevance[d])
+        self.of_kernels(inputs, |kernel, d| kernel.input_scales[d], |scales, d| scales.input_scales[d])
     }
 
     /// Distance along each input, in its own unit, at which the kernel of each task has forgotten: √(2γr)·Δx = 1 for

@@ -84,7 +84,7 @@ pub(crate) fn distil<F: Fn(MatRef<'_, f64>) -> Mat<f64>>(
     let Original { inputs, weight, kernels, noise, mean } = original;
     let count = count.max(1);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let rows = surroundings(inputs, &pool::mean_relevance(kernels), &mut rng, threads);
+    let rows = surroundings(inputs, &pool::mean_scales(kernels), &mut rng, threads);
     let values = mean(rows.as_ref());
     let pool = draw(kernels, inputs, POOL.0.max(POOL.1 * count / kernels.len()), &mut rng, threads);
     let (frequencies, phases) = pick(&rows, &values, &pool, count, threads);

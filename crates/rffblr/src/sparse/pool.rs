@@ -53,8 +53,8 @@ fn slow_down(frequencies: &mut Mat<f64>, x: &Mat<f64>, threads: Threads) {
 
 /// What a standard draw of each spectrum is multiplied by, for each input, so that it gives the family's kernel.
 fn scales(kernel: &Kernel) -> [Vec<f64>; 2] {
-    let by = |f: &dyn Fn(f64) -> f64| kernel.relevance.iter().map(|&r| f(r)).collect();
-    [by(&|_| (2.0 * kernel.rbf.scale).sqrt()), by(&|r| kernel.laplace_l1.scale * r)]
+    let by = |f: &dyn Fn(f64) -> f64| kernel.input_scales.iter().map(|&r| f(r)).collect();
+    [by(&|_| (2.0 * kernel.rbf.bandwidth).sqrt()), by(&|r| kernel.laplace_l1.bandwidth * r)]
 }
 
 /// Typical size of a frequency for each input: the root of the mean square scale of all families.
@@ -69,13 +69,13 @@ pub(super) fn typical(kernels: &[&Kernel]) -> Vec<f64> {
         let square = families.iter().map(|(variance, scale)| variance * scale[d].powi(2)).sum::<f64>() / total;
         if square.is_normal() { square.sqrt() } else { 1.0 }
     };
-    (0..kernels[0].relevance.len()).map(input).collect()
+    (0..kernels[0].input_scales.len()).map(input).collect()
 }
 
-/// Mean relevance of each input over the kernels: what is near by it is near by all of them.
-pub(super) fn mean_relevance(kernels: &[&Kernel]) -> Vec<f64> {
-    let mean = |d: usize| kernels.iter().map(|kernel| kernel.relevance[d]).sum::<f64>() / kernels.len() as f64;
-    (0..kernels[0].relevance.len()).map(mean).collect()
+/// Mean input scales of each input over the kernels: what is near by it is near by all of them.
+pub(super) fn mean_scales(kernels: &[&Kernel]) -> Vec<f64> {
+    let mean = |d: usize| kernels.iter().map(|kernel| kernel.input_scales[d]).sum::<f64>() / kernels.len() as f64;
+    (0..kernels[0].input_scales.len()).map(mean).collect()
 }
 
 #[cfg(test)]
@@ -88,9 +88,9 @@ mod tests {
     fn kernel() -> Kernel {
         Kernel {
             linear: 0.3,
-            rbf: Family { variance: 0.5, scale: 0.05 },
-            laplace_l1: Family { variance: 0.5, scale: 0.02 },
-            relevance: vec![0.5, 1.5],
+            rbf: Family { variance: 0.5, bandwidth: 0.05 },
+            laplace_l1: Family { variance: 0.5, bandwidth: 0.02 },
+            input_scales: vec![0.5, 1.5],
         }
     }
 
@@ -116,13 +116,13 @@ mod tests {
     #[test]
     fn several_kernels_have_a_pool_each() {
         let x = Mat::from_fn(5, 2, |n, d| ((n * 3 + d) as f64 * 0.9).sin());
-        let (first, second) = (kernel(), Kernel { relevance: vec![3.0, 0.1], ..kernel() });
+        let (first, second) = (kernel(), Kernel { input_scales: vec![3.0, 0.1], ..kernel() });
         let drawn = |kernels: &[&Kernel]| draw(kernels, &x, 50, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
         let (one, both) = (drawn(&[&first]), drawn(&[&first, &second]));
         assert!(both.ncols() == 100 && both.as_ref().subcols(0, 50) == one.as_ref());
         let (a, b, between) = (typical(&[&first]), typical(&[&second]), typical(&[&first, &second]));
         assert!((0..2).all(|d| between[d] > a[d].min(b[d]) && between[d] < a[d].max(b[d])));
-        assert_eq!(mean_relevance(&[&first, &second]), [1.75, 0.8]);
+        assert_eq!(mean_scales(&[&first, &second]), [1.75, 0.8]);
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let x = Mat::from_fn(30, 2, |n, d| ((n * 3 + d) as f64 * 0.9).sin());
         for scale in [1e-300, 1.0, 1e300] {
             let mut kernel = kernel();
-            (kernel.rbf.scale, kernel.laplace_l1.scale) = (scale, scale);
+            (kernel.rbf.bandwidth, kernel.laplace_l1.bandwidth) = (scale, scale);
             let pool = draw(&[&kernel], &x, 300, &mut ChaCha8Rng::seed_from_u64(3), Threads::ONE);
             let angles = multiply(x.as_ref(), pool.as_ref(), Threads::ONE);
             for k in 0..300 {

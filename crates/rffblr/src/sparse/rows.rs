@@ -13,9 +13,9 @@ const ENOUGH: usize = 4096;
 
 /// The training rows and, below them, new ones x_i + x_j − x_k: i in turn, j any row, k a near neighbour of j. Such a
 /// row is about as far from the training rows as unseen rows are, and differs from x_i in ways rows do differ.
-pub(super) fn surroundings(x: &Mat<f64>, relevance: &[f64], rng: &mut impl Rng, threads: Threads) -> Mat<f64> {
+pub(super) fn surroundings(x: &Mat<f64>, input_scales: &[f64], rng: &mut impl Rng, threads: Threads) -> Mat<f64> {
     let rows = x.nrows();
-    let near = neighbours(x, relevance, threads);
+    let near = neighbours(x, input_scales, threads);
     let extra = if rows < 2 { 0 } else { (TIMES * rows).min(rows.max(ENOUGH.saturating_sub(rows))) };
     let sums: Vec<(usize, usize, usize)> = (0..extra)
         .map(|n| {
@@ -34,9 +34,9 @@ pub(super) fn surroundings(x: &Mat<f64>, relevance: &[f64], rng: &mut impl Rng, 
 }
 
 /// The nearest other rows of each row by Σ r_d Δ_d², ties in favour of earlier rows.
-fn neighbours(x: &Mat<f64>, relevance: &[f64], threads: Threads) -> Vec<Vec<usize>> {
+fn neighbours(x: &Mat<f64>, input_scales: &[f64], threads: Threads) -> Vec<Vec<usize>> {
     let rows = x.nrows();
-    let scaled = Mat::from_fn(rows, x.ncols(), |n, d| x[(n, d)] * relevance[d].sqrt());
+    let scaled = Mat::from_fn(rows, x.ncols(), |n, d| x[(n, d)] * input_scales[d].sqrt());
     let mut products = Mat::zeros(rows, rows);
     outer(products.as_mut(), Accumulate::Replace, scaled.as_ref(), threads);
     fill_upper(products.as_mut());
@@ -64,11 +64,11 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     #[test]
-    fn neighbours_are_the_nearest_by_relevance() {
+    fn neighbours_are_the_nearest_by_input_scales() {
         let x = Mat::from_fn(40, 3, |n, d| ((n * 7 + d * 13) as f64 * 0.61).sin());
-        let relevance = [0.2, 3.0, 1.0];
-        for (j, near) in neighbours(&x, &relevance, Threads::ONE).iter().enumerate() {
-            let distance = |k: usize| (0..3).map(|d| relevance[d] * (x[(j, d)] - x[(k, d)]).powi(2)).sum::<f64>();
+        let input_scales = [0.2, 3.0, 1.0];
+        for (j, near) in neighbours(&x, &input_scales, Threads::ONE).iter().enumerate() {
+            let distance = |k: usize| (0..3).map(|d| input_scales[d] * (x[(j, d)] - x[(k, d)]).powi(2)).sum::<f64>();
             let mut all: Vec<usize> = (0..40).filter(|&k| k != j).collect();
             all.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
             assert_eq!(near, &all[..NEIGHBOURS]);

@@ -14,9 +14,9 @@ fn kernel(inputs: usize) -> Kernel {
     let scale = 1.0 / inputs as f64;
     Kernel {
         linear: 0.3,
-        rbf: Family { variance: 0.5, scale: 0.5 * scale },
-        laplace_l1: Family { variance: 0.2, scale },
-        relevance: (0..inputs).map(|d| 0.5 + d as f64 / inputs as f64).collect(),
+        rbf: Family { variance: 0.5, bandwidth: 0.5 * scale },
+        laplace_l1: Family { variance: 0.2, bandwidth: scale },
+        input_scales: (0..inputs).map(|d| 0.5 + d as f64 / inputs as f64).collect(),
     }
 }
 

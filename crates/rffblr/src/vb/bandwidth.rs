@@ -1,4 +1,4 @@
-//! Bandwidth and input relevance by ascent on the bound, equation 10.
+//! Bandwidth and input scales by ascent on the bound, equation 10.
 
 use super::beliefs::Beliefs;
 use super::design::{Design, Sensitivity};
@@ -57,18 +57,18 @@ impl Ascent {
     pub(crate) fn new(settings: &CosineSettings, inputs: usize) -> Self {
         let learns_bandwidth = matches!(settings.bandwidth, Bandwidth::Learned { .. });
         let sensitivity = match (&settings.input_scales, learns_bandwidth) {
-            (InputScales::Learned, _) => Sensitivity::Relevance,
+            (InputScales::Learned, _) => Sensitivity::InputScales,
             (_, true) => Sensitivity::Bandwidth,
             (_, false) => Sensitivity::None,
         };
         let parameters =
-            sensitivity.len(inputs) + usize::from(sensitivity == Sensitivity::Relevance && learns_bandwidth);
+            sensitivity.len(inputs) + usize::from(sensitivity == Sensitivity::InputScales && learns_bandwidth);
         Ascent { sensitivity, learns_bandwidth, adam: Adam::new(settings.learning_rate, parameters) }
     }
 
     /// The scales one step uphill.
     pub(crate) fn step(&mut self, scales: &Scales, mut gradient: Vec<f64>) -> Scales {
-        if self.sensitivity == Sensitivity::Relevance && self.learns_bandwidth {
+        if self.sensitivity == Sensitivity::InputScales && self.learns_bandwidth {
             gradient.push(gradient.iter().sum());
         }
         // Uphill on the bound is downhill on its negative.
@@ -77,8 +77,8 @@ impl Ascent {
         self.adam.descend(&mut moves, &gradient);
         let moved = |value: f64, step: f64| (value.ln() + step).clamp(-60.0, 60.0).exp();
         let mut next = scales.clone();
-        if self.sensitivity == Sensitivity::Relevance {
-            for (r, step) in next.relevance.iter_mut().zip(&moves) {
+        if self.sensitivity == Sensitivity::InputScales {
+            for (r, step) in next.input_scales.iter_mut().zip(&moves) {
                 *r = moved(*r, *step);
             }
         }
@@ -87,9 +87,9 @@ impl Ascent {
         {
             next.bandwidth = moved(next.bandwidth, step);
             // γ and r share a scale: r has mean one, γ carries the rest.
-            let mean = next.relevance.iter().sum::<f64>() / next.relevance.len() as f64;
-            if self.sensitivity == Sensitivity::Relevance && mean > 0.0 {
-                next.relevance.iter_mut().for_each(|r| *r /= mean);
+            let mean = next.input_scales.iter().sum::<f64>() / next.input_scales.len() as f64;
+            if self.sensitivity == Sensitivity::InputScales && mean > 0.0 {
+                next.input_scales.iter_mut().for_each(|r| *r /= mean);
                 next.bandwidth *= mean;
             }
         }

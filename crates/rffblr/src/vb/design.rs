@@ -1,4 +1,4 @@
-//! The feature matrix of the moment, and how it answers to bandwidth and relevance (equations 1 and 10).
+//! The feature matrix of the moment, and how it answers to bandwidth and input scales (equations 1 and 10).
 
 use super::problem::{Group, Problem};
 use crate::fourier::{Basis, Scales, cosines};
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
 
-/// Features at the current bandwidth and relevance. Memory: two N×M matrices, Φ and the angles it came from.
+/// Features at the current bandwidth and input scales. Memory: two N×M matrices, Φ and the angles it came from.
 pub(crate) struct Design {
     pub(crate) basis: Basis,
     pub(crate) scales: Scales,
@@ -28,7 +28,7 @@ pub(crate) enum Sensitivity {
     /// ln γ: one number.
     Bandwidth,
     /// ln r_d: one number per input. Their sum is the derivative by ln γ.
-    Relevance,
+    InputScales,
 }
 
 impl Sensitivity {
@@ -36,7 +36,7 @@ impl Sensitivity {
         match self {
             Sensitivity::None => 0,
             Sensitivity::Bandwidth => 1,
-            Sensitivity::Relevance => inputs,
+            Sensitivity::InputScales => inputs,
         }
     }
 }
@@ -54,7 +54,7 @@ impl Design {
     pub(crate) fn new(problem: &Problem, basis: Basis, scales: Scales, threads: Threads) -> Self {
         let rows = problem.inputs.nrows();
         let mut projection = Mat::zeros(rows, basis.cosines());
-        basis.project(&mut projection, problem.inputs.as_ref().as_ref(), &scales.relevance, threads);
+        basis.project(&mut projection, problem.inputs.as_ref().as_ref(), &scales.input_scales, threads);
         let features = Mat::zeros(rows, basis.columns());
         let drawn = basis.columns();
         let mut design = Design { basis, scales, projection, features, drawn, threads };
@@ -69,9 +69,9 @@ impl Design {
 
     /// Takes new scales and recomputes the features.
     pub(crate) fn rescale(&mut self, problem: &Problem, scales: Scales) {
-        if scales.relevance != self.scales.relevance {
+        if scales.input_scales != self.scales.input_scales {
             let inputs = problem.inputs.as_ref().as_ref();
-            self.basis.project(&mut self.projection, inputs, &scales.relevance, self.threads);
+            self.basis.project(&mut self.projection, inputs, &scales.input_scales, self.threads);
         }
         self.scales = scales;
         self.fill(problem);
@@ -124,7 +124,7 @@ impl Design {
         };
         View {
             design: self,
-            inputs: only_for(sensitivity == Sensitivity::Relevance, &problem.inputs),
+            inputs: only_for(sensitivity == Sensitivity::InputScales, &problem.inputs),
             projection: only_for(sensitivity != Sensitivity::None, &self.projection),
             features: group.rows_of(&self.features),
             root: &group.root,
@@ -133,7 +133,7 @@ impl Design {
 }
 
 impl View<'_> {
-    /// Number of cosine columns: the ones that answer to bandwidth and relevance.
+    /// Number of cosine columns: the ones that answer to bandwidth and input scales.
     pub(crate) fn cosines(&self) -> usize {
         self.design.basis.cosines()
     }
@@ -164,7 +164,7 @@ impl View<'_> {
             Sensitivity::None => {}
             // A − p = √γ P, and ∂A/∂ln γ = (A − p)/2.
             Sensitivity::Bandwidth => total[0] += 0.5 * slope * along.iter().sum::<f64>(),
-            Sensitivity::Relevance => {
+            Sensitivity::InputScales => {
                 let mut pulled = Mat::zeros(basis.inputs(), columns.len());
                 product(
                     pulled.as_mut(),

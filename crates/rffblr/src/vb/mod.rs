@@ -161,7 +161,7 @@ fn first_scales(settings: &CosineSettings, inputs: usize) -> Scales {
         Bandwidth::Learned { start: None } => 1.0 / inputs as f64,
     };
     match &settings.input_scales {
-        InputScales::Fixed(values) => Scales { bandwidth, relevance: values.clone() },
+        InputScales::Fixed(values) => Scales { bandwidth, input_scales: values.clone() },
         InputScales::Uniform | InputScales::Learned => Scales::uniform(bandwidth, inputs),
     }
 }

@@ -129,7 +129,10 @@ fn inconsistent_files_are_refused() {
         ("cosines.waves.links", Box::new(|v| waves(v)["links"] = json!([2, 1, 0]))),
         ("cosines.waves.links", Box::new(|v| waves(v)["links"] = json!([0, 1, 9]))),
         ("cosines.scales.bandwidth", Box::new(|v| v["function"]["cosines"]["scales"]["bandwidth"] = json!(0.0))),
-        ("cosines.scales.relevance", Box::new(|v| v["function"]["cosines"]["scales"]["relevance"] = json!([1.0]))),
+        (
+            "cosines.scales.input_scales",
+            Box::new(|v| v["function"]["cosines"]["scales"]["input_scales"] = json!([1.0])),
+        ),
         ("cosines.noise", Box::new(|v| v["function"]["cosines"]["noise"] = json!([{"shape": 1.0, "rate": 1.0}]))),
         ("cosines.waves.precision", Box::new(|v| waves(v)["precision"][0] = json!(-1.0))),
         ("cosines.waves.mean", Box::new(|v| waves(v)["mean"]["columns"] = json!(1))),
@@ -208,8 +211,8 @@ fn inconsistent_kernel_machines_are_refused() {
             Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["rbf"]["scale"] = json!(0.0)),
         ),
         (
-            "function.kernel.groups.kernel.relevance",
-            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["relevance"] = json!([1.0])),
+            "function.kernel.groups.kernel.input_scales",
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["input_scales"] = json!([1.0])),
         ),
         ("function.kernel.groups.noise", Box::new(|v| v["function"]["kernel"]["groups"][0]["noise"][0] = json!(0.0))),
         (

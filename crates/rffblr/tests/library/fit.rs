@@ -184,7 +184,7 @@ fn learning_the_bandwidth_raises_the_bound() {
 }
 
 #[test]
-fn learned_relevance_finds_the_inputs_that_matter() {
+fn learned_input_scales_find_the_inputs_that_matter() {
     let x = normal(150, 6, 20);
     let error = normal(150, 1, 21);
     let y = Mat::from_fn(150, 1, |n, _| (2.0 * x[(n, 2)]).sin() + 0.1 * error[(n, 0)]);
@@ -200,7 +200,7 @@ fn learned_relevance_finds_the_inputs_that_matter() {
         max_iterations: 150,
         ..Settings::COSINES
     };
-    let r = fit(&data, &settings).unwrap().relevance().col_as_slice(0).to_vec();
+    let r = fit(&data, &settings).unwrap().input_scales().col_as_slice(0).to_vec();
     assert_close("mean", r.iter().sum::<f64>() / 6.0, 1.0, 1e-9);
     let others = (0..6).filter(|&d| d != 2).map(|d| r[d]).fold(0.0, f64::max);
     assert!(r[2] > 5.0 * others, "{r:?}");

@@ -298,7 +298,7 @@ fn the_kernel_view_reproduces_the_cosine_part() {
     let p = model.predict(data.inputs()).unwrap();
     let scaled = |n: usize| -> Vec<f64> {
         let json: serde_json::Value = serde_json::from_str(&model.to_json().unwrap()).unwrap();
-        let factor = |d: usize| (2.0 * model.bandwidths()[0] * model.relevance()[(d, 0)]).sqrt();
+        let factor = |d: usize| (2.0 * model.bandwidths()[0] * model.input_scales()[(d, 0)]).sqrt();
         (0..3).map(|d| factor(d) * data.inputs()[(n, d)] / json["inputs"]["scale"][d].as_f64().unwrap()).collect()
     };
     let points: Vec<Vec<f64>> = (0..30).map(scaled).collect();
@@ -375,7 +375,7 @@ fn what_the_kernel_has_learned_is_told_of_its_sinusoids_too() {
     let sparse = fit(&data, &Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT }).unwrap();
     assert_eq!(sparse.bandwidths(), machine.bandwidths());
     assert_eq!(sparse.kernels(), machine.kernels());
-    assert_eq!(sparse.relevance(), machine.relevance());
+    assert_eq!(sparse.input_scales(), machine.input_scales());
     assert_eq!(sparse.kernel_lengths(), machine.kernel_lengths());
     assert!(sparse.kernel_view(data.inputs()).unwrap_err().to_string().contains("form kernel"));
 }
@@ -394,7 +394,7 @@ fn weights_count_among_sinusoids() {
     let (f, g) = (a.predict_mean(weighted.inputs()).unwrap(), b.predict_mean(weighted.inputs()).unwrap());
     for c in 0..2 {
         let difference = (0..60).map(|n| (f[(n, c)] - g[(n, c)]).powi(2)).sum::<f64>() / 60.0;
-        assert!(difference.sqrt() < 0.15 * a.target_scale()[c], "{difference}");
+        assert!(difference.sqrt() < 0.15 * a.target_std()[c], "{difference}");
         assert!(a.nugget_std()[c] > b.nugget_std()[c]);
     }
 }

@@ -33,8 +33,8 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let kernel = fit(data, &Settings::DEFAULT).unwrap();
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.5 }, ..Settings::DEFAULT };
     let links = Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER };
-    let none = Family { variance: 0.0, scale: 0.3 };
-    let some = |family: Family| Family { variance: 1.0, scale: family.scale.max(0.2) };
+    let none = Family { variance: 0.0, bandwidth: 0.3 };
+    let some = |family: Family| Family { variance: 1.0, bandwidth: family.bandwidth.max(0.2) };
     let nothing = |kernel: Kernel| Kernel { linear: 0.0, rbf: none, laplace_l1: none, ..kernel };
     vec![
         ("links alone", changed(&kernel, |k| Kernel { linear: 1.0, ..nothing(k) })),
@@ -53,8 +53,8 @@ fn two_kernels(model: &Model) -> Vec<Shared> {
     let learned = model.kernels()[0].1;
     let kernel = |linear: f64, faster: f64| Kernel {
         linear,
-        rbf: Family { scale: faster * learned.rbf.scale, ..learned.rbf },
-        relevance: learned.relevance.iter().rev().map(|r| faster * r).collect(),
+        rbf: Family { bandwidth: faster * learned.rbf.bandwidth, ..learned.rbf },
+        input_scales: learned.input_scales.iter().rev().map(|r| faster * r).collect(),
         ..learned.clone()
     };
     vec![
@@ -154,7 +154,7 @@ pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
             scaled(joint, machine.amplitude[task])
         }
     };
-    let scale = model.target_scale();
+    let scale = model.target_std();
     (0..scale.len()).map(|c| scaled(covariance(c), scale[c] * scale[c])).collect()
 }
 

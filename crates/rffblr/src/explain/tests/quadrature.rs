@@ -34,7 +34,7 @@ fn few_nodes_do_what_the_exact_rule_does() {
         let (x, z) = (distances(inputs, size, 0), distances(inputs, size, 1));
         let rules = Rules::new(inputs, 1, TOLERANCE);
         for scale in [0.003, 0.1, 2.0] {
-            let (mut found, family) = (vec![[0.0; LANES]; inputs], Family { variance: 0.7, scale });
+            let (mut found, family) = (vec![[0.0; LANES]; inputs], Family { variance: 0.7, bandwidth: scale });
             let games = Games { players: inputs, x: x.clone(), z: z.clone(), share: &[1.0], family, rules: &rules };
             games.play(&mut found);
             same_at_every_level(|| {

@@ -71,7 +71,7 @@ fn dummies_and_twins() {
     });
     let data = Dataset::new(x, first.targets().to_owned()).unwrap();
     for (form, model) in forms(&data) {
-        let alike = |kernel: Kernel| Kernel { relevance: vec![0.5, 1.2, 0.7, 1.2, 3.0], ..kernel };
+        let alike = |kernel: Kernel| Kernel { input_scales: vec![0.5, 1.2, 0.7, 1.2, 3.0], ..kernel };
         let twins = matches!(model.function, Function::Kernel(_));
         let model = if twins { changed(&model, alike) } else { model };
         let explainer = Explainer::new(&model, data.inputs(), None).unwrap();
@@ -95,9 +95,9 @@ fn idle_inputs_change_nothing() {
     let small = fit(&few, &Settings::DEFAULT).unwrap();
     let small = changed(&small, |kernel| Kernel { linear: 0.0, ..kernel });
     let wider = with_machines(&small, |m| {
-        let relevance = (0..45).map(|d| if d % 9 == 0 { m.kernel.relevance[d / 9] } else { 1.0 }).collect();
+        let input_scales = (0..45).map(|d| if d % 9 == 0 { m.kernel.input_scales[d / 9] } else { 1.0 }).collect();
         let inputs = Mat::from_fn(16, 45, |n, d| if d % 9 == 0 { m.inputs[(n, d / 9)] } else { 0.0 });
-        let (kernel, noise) = (Kernel { relevance, ..m.kernel }, (m.noise, m.amplitude));
+        let (kernel, noise) = (Kernel { input_scales, ..m.kernel }, (m.noise, m.amplitude));
         KernelMachine::restore(kernel, inputs.into(), m.root, m.observed, noise, m.coefficients).unwrap()
     });
     let mut large = fit(&many, &Settings::DEFAULT).unwrap();

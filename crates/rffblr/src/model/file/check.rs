@@ -147,7 +147,7 @@ impl StoredCosines {
     fn read(self, inputs: usize, tasks: usize) -> std::result::Result<Cosines, String> {
         noise_variances("function.cosines.noise", &self.noise, tasks)?;
         all_positive("function.cosines.scales.bandwidth", &[self.scales.bandwidth], 1)?;
-        relevance("function.cosines.scales.relevance", &self.scales.relevance, inputs)?;
+        input_scales("function.cosines.scales.input_scales", &self.scales.input_scales, inputs)?;
         let tau = self.noise.iter().map(|noise| noise.mean()).collect();
         let waves = self.waves.read("function.cosines.waves", inputs, tau, vec![1.0; tasks])?;
         Ok(Cosines { waves, scales: self.scales, noise: self.noise, drawn: self.drawn })
@@ -222,7 +222,7 @@ fn each_task_once<'a>(
     Ok(())
 }
 
-fn relevance(what: &str, values: &[f64], inputs: usize) -> std::result::Result<(), String> {
+fn input_scales(what: &str, values: &[f64], inputs: usize) -> std::result::Result<(), String> {
     all_finite(what, values)?;
     if values.len() != inputs || values.iter().any(|r| *r < 0.0) {
         return Err(format!("`{what}` needs {inputs} numbers, none negative"));
@@ -231,7 +231,7 @@ fn relevance(what: &str, values: &[f64], inputs: usize) -> std::result::Result<(
 }
 
 fn check_kernel(what: &str, kernel: &Kernel, inputs: usize) -> std::result::Result<(), String> {
-    let Kernel { linear, rbf, laplace_l1, relevance: scales } = kernel;
-    all_positive(what, &[*linear, rbf.variance, rbf.scale, laplace_l1.variance, laplace_l1.scale], 5)?;
-    relevance(&format!("{what}.relevance"), scales, inputs)
+    let Kernel { linear, rbf, laplace_l1, input_scales: scales } = kernel;
+    all_positive(what, &[*linear, rbf.variance, rbf.bandwidth, laplace_l1.variance, laplace_l1.bandwidth], 5)?;
+    input_scales(&format!("{what}.input_scales"), scales, inputs)
 }

@@ -27,7 +27,7 @@ impl State {
         let design = Design::new(&problem, basis, scales, Threads::ONE);
         let q = Beliefs::start(&problem, &design, settings);
         let moments = no_moments(&problem);
-        State { problem, design, q, moments, sensitivity: Sensitivity::Relevance }
+        State { problem, design, q, moments, sensitivity: Sensitivity::InputScales }
     }
 
     fn weights(&mut self) {

@@ -75,8 +75,8 @@ impl Case {
             links: self.links,
         };
         let basis = Basis::draw(&recipe, self.inputs, &mut rng);
-        let relevance = (0..self.inputs).map(|_| rng.random_range(0.3..2.0)).collect();
-        let scales = Scales { bandwidth: 0.2, relevance };
+        let input_scales = (0..self.inputs).map(|_| rng.random_range(0.3..2.0)).collect();
+        let scales = Scales { bandwidth: 0.2, input_scales };
         let settings = CosineSettings { noise: self.noise, precision: self.precision, ..CosineSettings::PAPER };
         Tables { inputs, targets, weights, basis, scales, settings }
     }
@@ -229,7 +229,7 @@ proptest! {
         let tolerance = 1e-5 + 1e-14 * at(&tables.scales).abs() / step;
         assert_close("by ln γ", by_bandwidth, slope(&|s, f| s.bandwidth *= f), tolerance);
         for (d, found) in per_input.iter().enumerate() {
-            assert_close("by ln r", *found, slope(&|s, f| s.relevance[d] *= f), tolerance);
+            assert_close("by ln r", *found, slope(&|s, f| s.input_scales[d] *= f), tolerance);
         }
     }
 
@@ -357,7 +357,7 @@ fn dependent_bound(state: &State, tables: &Tables, weights: &[Vec<f64>], sigmas:
 fn features_average_to_the_kernel() {
     let inputs =
         Mat::from_fn(4, 3, |i, j| [[0.0, 0.0, 0.0], [0.5, -0.3, 0.2], [1.0, 0.4, -0.8], [-1.5, 0.9, 0.1]][i][j]);
-    let scales = Scales { bandwidth: 0.35, relevance: vec![1.0, 0.5, 1.7] };
+    let scales = Scales { bandwidth: 0.35, input_scales: vec![1.0, 0.5, 1.7] };
     for spectrum in Spectrum::ALL {
         for offsets in [Offsets::Random, Offsets::Paired] {
             for directions in [Directions::Independent, Directions::Orthogonal] {
