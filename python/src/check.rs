@@ -7,9 +7,7 @@ use crate::training::Given;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rffblr::data::{MissingInputs, Roles};
 use rffblr::metrics::{OutOfFold, SplitBy};
-use rffblr::table::Table;
 use rffblr_methods::evaluate::{self, Refits};
 use rffblr_methods::folds::{Folds, Split};
 use std::ops::ControlFlow;
@@ -44,13 +42,6 @@ impl Splitting {
     }
 }
 
-/// The training data as a table, from which every refit learns its own encoding.
-pub struct Source {
-    pub table: Table,
-    pub roles: Roles,
-    pub missing: MissingInputs,
-}
-
 /// The model with the scores of refits on the rows it was fitted to. The listener gets how many refits are done and how
 /// many there are.
 #[pyfunction]
@@ -62,14 +53,14 @@ pub fn check(
     threads: usize,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
-    let training = given.encode()?;
-    if training.data.fingerprint() != model.model.fingerprint() {
+    let training = given.table()?;
+    if training.dataset().fingerprint() != model.model.fingerprint() {
         let problem = "a check needs the very rows, and weights, that the model was fitted to; these differ";
         return Err(PyValueError::new_err(problem));
     }
-    let Source { table, roles, missing } = given.source()?;
     let settings = model.model.settings().clone();
-    let (folds, by) = splitting.folds(table.rows(), &training.rows, settings.seed).map_err(Failure::from)?;
+    let (folds, by) =
+        splitting.folds(training.table().rows(), training.rows(), settings.seed).map_err(Failure::from)?;
     let hear = listener.map(|listener| {
         move |refits: Refits| -> PyResult<bool> {
             listener.call1((refits.done, refits.total))?;
@@ -77,7 +68,6 @@ pub fn check(
         }
     });
     let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Refits) -> PyResult<bool>);
-    let used = training.rows;
     let found = patiently(py, threads, hear, move |progress| {
         let progress = Mutex::new(progress);
         let observer = |refits: Refits| {
@@ -85,12 +75,10 @@ pub fn check(
             progress.lock().unwrap_or_else(PoisonError::into_inner).tell(|| refits);
             ControlFlow::Continue(())
         };
-        let split = |fold: usize| -> Result<Split, Failure> {
-            Ok(Split::of_table(&table, &roles, missing, &used, &folds, fold)?.0)
-        };
+        let split = |fold: usize| Ok(Split::of_table(&training, &folds, fold)?.0);
         evaluate::check(&settings, &folds, by, split, &observer)
     })?;
-    let (found, _) = found?.ok_or_else(|| PyRuntimeError::new_err("the check was stopped"))?;
+    let (found, _) = found.map_err(Failure::from)?.ok_or_else(|| PyRuntimeError::new_err("the check was stopped"))?;
     let checked = rffblr::Model::clone(&model.model).with_check(found).map_err(Failure::from)?;
     Ok(model.replaced_by(checked))
 }

@@ -86,8 +86,7 @@ fn named(preset: Option<&str>, settings: &[(String, String)]) -> PyResult<Settin
 
 impl Model {
     fn of(model: rffblr::Model, training: Option<Training>) -> Model {
-        let plain = || Encoder::of_numbers(model.input_names(), model.target_names());
-        let encoder = model.encoder().cloned().unwrap_or_else(plain);
+        let encoder = model.table_encoder().into_owned();
         Model { model: Arc::new(model), encoder, training: training.map(Arc::new), shares: OnceLock::new() }
     }
 

@@ -1,12 +1,11 @@
 //! From Python's inputs and targets to a dataset, as the command line would make it from a file of the same content.
 
 use crate::arrays::{Inputs, LentArray, is_plain, matrix};
-use crate::check::Source;
 use crate::errors::Failure;
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rffblr::data::{Dataset, Encoder, MissingInputs, Note, NoteKind, Roles, Weights};
+use rffblr::data::{Dataset, Encoder, MissingInputs, Note, NoteKind, Roles, TrainingTable, Weights};
 use rffblr::linalg::Mat;
 use rffblr::table::{Column, Table, Values};
 use std::collections::HashSet;
@@ -47,12 +46,24 @@ pub fn weights_of(weighting: &str, weights: Vec<f64>) -> PyResult<Weights> {
 
 impl Given<'_> {
     pub fn encode(&self) -> Result<Training, Failure> {
-        let (missing, targets) = (self.missing()?, self.target_columns());
-        let roles = Roles { targets: self.target_names.clone(), ..Roles::default() };
-        match self.as_it_is(&targets, &roles, missing)? {
-            Some(training) => Ok(training),
-            None => self.encoded(targets, &roles, missing),
+        if let Some(training) = self.as_it_is()? {
+            return Ok(training);
         }
+        let table = self.table()?;
+        let others: Vec<usize> =
+            (0..table.table().rows()).filter(|row| table.rows().binary_search(row).is_err()).collect();
+        let (unused, _) = table.held_out(table.encoder(), &others)?;
+        let (encoder, data, rows, notes) = table.into_parts();
+        Ok(Training { encoder, data, lent: None, rows, unused, notes })
+    }
+
+    /// Everything as one table.
+    pub fn table(&self) -> Result<TrainingTable, Failure> {
+        let names: Vec<&str> = self.input_names.iter().map(String::as_str).collect();
+        let mut columns = self.inputs.columns(&names)?;
+        columns.extend(self.target_columns());
+        let (table, roles) = (Table::new(columns)?, Roles::of_targets(&self.target_names));
+        Ok(TrainingTable::weighted(table, roles, self.missing()?, self.weights()?)?)
     }
 
     fn missing(&self) -> Result<MissingInputs, Failure> {
@@ -63,6 +74,11 @@ impl Given<'_> {
         }
     }
 
+    fn weights(&self) -> Result<Option<Weights>, Failure> {
+        let weights = self.weights.as_ref().map(|weights| weights.as_array().to_vec());
+        Ok(weights.map(|weights| weights_of(&self.weighting, weights)).transpose()?)
+    }
+
     fn target_columns(&self) -> Vec<Column> {
         let targets = matrix(&self.targets);
         let named = self.target_names.iter().enumerate().take(targets.ncols());
@@ -71,71 +87,29 @@ impl Given<'_> {
             .collect()
     }
 
-    /// Everything as one table, weights too, for those who learn from parts of it.
-    pub fn source(&self) -> Result<Source, Failure> {
-        let names: Vec<&str> = self.input_names.iter().map(String::as_str).collect();
-        let mut columns = self.inputs.columns(&names)?;
-        columns.extend(self.target_columns());
-        let mut roles = Roles { targets: self.target_names.clone(), ..Roles::default() };
-        if let Some(weights) = &self.weights {
-            let mut name = String::from("weight");
-            while columns.iter().any(|column| column.name == name) {
-                name.push('_');
-            }
-            let values = Values::Numeric(weights.as_array().iter().copied().collect());
-            columns.push(Column { name: name.clone(), values });
-            roles.weight = Some(Weights::named(&self.weighting).unwrap_or(Weights::Relative(())).map(|()| name));
-        }
-        Ok(Source { table: Table::new(columns)?, roles, missing: self.missing()? })
-    }
-
     /// Reads the inputs where they lie, if every row and every number is used and there is nothing to encode.
-    fn as_it_is(&self, targets: &[Column], roles: &Roles, missing: MissingInputs) -> Result<Option<Training>, Failure> {
+    fn as_it_is(&self) -> Result<Option<Training>, Failure> {
         let Some((lent, inputs)) = self.inputs.lent() else { return Ok(None) };
         let mut names = HashSet::new();
         let distinct = self.input_names.iter().chain(&self.target_names).all(|name| names.insert(name));
-        let table = Table::new(targets.to_vec())?;
-        if !distinct || table.rows() != inputs.nrows() || self.input_names.len() != inputs.ncols() {
+        let (targets, roles) = (Table::new(self.target_columns())?, Roles::of_targets(&self.target_names));
+        if !distinct || targets.rows() != inputs.nrows() || self.input_names.len() != inputs.ncols() {
             return Ok(None);
         }
-        let (rows, mut notes) = roles.observed_rows(&table)?;
-        let (encoder, more) = Encoder::learn_numbers(inputs, &self.input_names, roles, missing)?;
+        let (rows, mut notes) = roles.observed_rows(&targets)?;
+        let (encoder, more) = Encoder::learn_numbers(inputs, &self.input_names, &roles, self.missing()?)?;
         notes.extend(more);
         if rows.len() < inputs.nrows() || !is_plain(&encoder, &encoder.input_columns()) {
             return Ok(None);
         }
         let columns = (self.input_names.clone(), self.target_names.clone());
-        let data = Dataset::lent(lent.clone(), matrix(&self.targets), columns.0, columns.1)?;
-        let (data, unused) = (self.weighted(data, &rows)?, Mat::zeros(0, inputs.ncols()));
-        notes.extend(encoder.suspicions(&data));
-        Ok(Some(Training { encoder, data, lent: Some(lent), rows, unused, notes }))
-    }
-
-    /// Makes numbers of the inputs as the command line does of a file.
-    fn encoded(&self, targets: Vec<Column>, roles: &Roles, missing: MissingInputs) -> Result<Training, Failure> {
-        let names: Vec<&str> = self.input_names.iter().map(String::as_str).collect();
-        let mut columns = self.inputs.columns(&names)?;
-        columns.extend(targets);
-        let table = Table::new(columns)?;
-        let (rows, mut notes) = roles.observed_rows(&table)?;
-        let (encoder, more) = Encoder::learn(&table, &rows, roles, missing)?;
-        notes.extend(more);
-        let data = self.weighted(encoder.dataset(&table, &rows)?.0, &rows)?;
-        notes.extend(encoder.suspicions(&data));
-        let others: Vec<usize> = (0..table.rows()).filter(|row| rows.binary_search(row).is_err()).collect();
-        let (unused, _) = encoder.test_rows(&table, &others)?;
-        Ok(Training { encoder, data, lent: None, rows, unused, notes })
-    }
-
-    /// The data with the weights of their rows, if there are any.
-    fn weighted(&self, data: Dataset, rows: &[usize]) -> Result<Dataset, Failure> {
-        let Some(weights) = &self.weights else { return Ok(data) };
-        let (weights, expected) = (weights.as_array(), self.targets.as_array().nrows());
-        if weights.len() != expected {
-            return Err(PyValueError::new_err(format!("{} row weights for {expected} rows", weights.len())).into());
+        let mut data = Dataset::lent(lent.clone(), matrix(&self.targets), columns.0, columns.1)?;
+        if let Some(weights) = self.weights()? {
+            data = data.with_weights(weights)?;
         }
-        let weights = rows.iter().map(|&row| weights[row]).collect();
-        Ok(data.with_weights(weights_of(&self.weighting, weights)?)?)
+        notes.extend(encoder.suspicions(&data));
+        let unused = Mat::zeros(0, inputs.ncols());
+        Ok(Some(Training { encoder, data, lent: Some(lent), rows, unused, notes }))
     }
 }
 

@@ -2,14 +2,14 @@
 
 use crate::output;
 use crate::output::significant;
-use crate::training::Training;
 use crate::watch::duration;
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 use rffblr::Settings;
+use rffblr::data::TrainingTable;
 use rffblr::metrics::{Check, SplitBy, with_error};
 use rffblr_methods::evaluate::{Refits, check};
-use rffblr_methods::folds::Folds;
+use rffblr_methods::folds::{Folds, Split};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -53,8 +53,8 @@ pub enum Plan {
 pub type Outcome = std::result::Result<Check, String>;
 
 impl Plan {
-    pub fn new(wanted: Option<Wanted>, training: &Training, seed: u64) -> Result<Plan> {
-        let most = Folds::most(&training.roles, &training.table, &training.rows)?;
+    pub fn new(wanted: Option<Wanted>, training: &TrainingTable, seed: u64) -> Result<Plan> {
+        let most = Folds::most(training)?;
         let count = match wanted {
             Some(Wanted::Off) => return Ok(Plan::No(format!("{UNCHECKED}: {HOW}."))),
             Some(Wanted::Refits(count)) => count,
@@ -63,12 +63,18 @@ impl Plan {
         if wanted.is_none() && count < 2 {
             return Ok(Plan::No(format!("{UNCHECKED}: there is too little to split.")));
         }
-        let (folds, by) = training.folds(count, seed)?;
+        let (folds, by) = Folds::of_table(training, count, seed)?;
         Ok(Plan::Refits { folds, by, asked: wanted.is_some() })
     }
 
     /// Runs the check. `seconds` is what the fit took, if that is known; else the first refits tell how long all will take.
-    pub fn run(self, training: &Training, settings: &Settings, seconds: Option<f64>, quiet: bool) -> Result<Outcome> {
+    pub fn run(
+        self,
+        training: &TrainingTable,
+        settings: &Settings,
+        seconds: Option<f64>,
+        quiet: bool,
+    ) -> Result<Outcome> {
         let (folds, by, asked) = match self {
             Plan::No(why) => return Ok(Err(why)),
             Plan::Refits { folds, by, asked } => (folds, by, asked),
@@ -92,7 +98,7 @@ impl Plan {
             if too_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let named = |fold: usize| format!("refit {} of {count}", fold + 1);
-        let split = |fold: usize| Ok(training.split(&folds, fold).with_context(|| named(fold))?.0);
+        let split = |fold: usize| Ok(Split::of_table(training, &folds, fold).with_context(|| named(fold))?.0);
         let found = check(settings, &folds, by, split, &observer);
         bar.finish_and_clear();
         match found {

@@ -1,12 +1,11 @@
 //! `rffblr demo`: data it makes itself, three ways to fit them, how far each is from the truth, and files to go on with.
 
 use crate::checking::Plan;
-use crate::training::Training;
 use crate::{output, predict, report};
 use anyhow::{Context, Result, bail};
-use rffblr::data::{Cohort, Dataset, MissingInputs, Roles, cohort};
+use rffblr::data::{Cohort, Dataset, MissingInputs, Roles, TrainingTable, cohort};
 use rffblr::linalg::MatRef;
-use rffblr::{CosineSettings, Form, InputScales, Model, Settings, Stop, fit, metrics};
+use rffblr::{CosineSettings, Form, InputScales, Model, Settings, Stop, metrics};
 use rffblr_report::{Options, Report};
 use rffblr_tables::{Column, Table, Values, write_csv};
 use std::path::{Path, PathBuf};
@@ -49,10 +48,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ("paper", Settings { form: paper.into(), ..Settings::PAPER }),
         ("paper + input scales", Settings { form: scaled.into(), ..Settings::PAPER }),
     ];
+    let roles = Roles::of_targets(cohort.train.target_names());
+    let training = TrainingTable::new(table(&cohort.train)?, roles, MissingInputs::Impute)?;
     let (mut summary, mut per_task, mut kept) = (Vec::new(), Vec::new(), None);
     for (name, settings) in presets {
         let start = Instant::now();
-        let model = fit(&cohort.train, &Settings { seed: arguments.seed, ..settings })?;
+        let model = training.fit(&Settings { seed: arguments.seed, ..settings })?;
         let seconds = start.elapsed().as_secs_f64();
         let (scores, coverage) = judge(&model, &cohort)?;
         summary.push(vec![
@@ -80,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
          to 1 is the noise of each target.\n",
     )?;
     match kept {
-        Some((model, seconds)) => save(&cohort, model, seconds, arguments),
+        Some((model, seconds)) => save(&cohort, &training, model, seconds, arguments),
         None => Ok(()),
     }
 }
@@ -109,21 +110,21 @@ fn score_row(name: &str, scores: &metrics::TaskScore) -> Vec<String> {
 }
 
 /// Writes the cohort, the default model and its predictions, and says what to do with them.
-fn save(cohort: &Cohort, model: Model, seconds: f64, arguments: &Arguments) -> Result<()> {
-    let table = table(&cohort.train)?;
-    let roles = Roles { targets: cohort.train.target_names().to_vec(), ..Roles::default() };
-    let (rows, notes) = ((0..table.rows()).collect(), Vec::new());
-    let training = Training { table, roles, rows, missing: MissingInputs::Impute, notes };
-    let (encoder, _) = training.encode(true)?;
-    let mut model = model.with_encoder(encoder)?;
-    let plan = Plan::new(None, &training, arguments.seed)?;
-    if let Ok(check) = plan.run(&training, model.settings(), Some(seconds), false)? {
+fn save(
+    cohort: &Cohort,
+    training: &TrainingTable,
+    mut model: Model,
+    seconds: f64,
+    arguments: &Arguments,
+) -> Result<()> {
+    let plan = Plan::new(None, training, arguments.seed)?;
+    if let Ok(check) = plan.run(training, model.settings(), Some(seconds), false)? {
         model = model.with_check(check)?;
     }
     let predictions = predict::columns(&model, &model.predict(cohort.test.inputs())?, 0.9)?;
     let file = |name: &str| arguments.output.join(name);
     for (name, table) in
-        [("train.csv", &training.table), ("test.csv", &self::table(&cohort.test)?), ("predictions.csv", &predictions)]
+        [("train.csv", training.table()), ("test.csv", &self::table(&cohort.test)?), ("predictions.csv", &predictions)]
     {
         output::save(&file(name), arguments.force, |out| Ok(write_csv(table, out)?))?;
     }
@@ -134,7 +135,7 @@ fn save(cohort: &Cohort, model: Model, seconds: f64, arguments: &Arguments) -> R
         origin: report::origin(&file("model.json"), Some(&file("train.csv")))?,
         ..Options::default()
     };
-    let page = Report::new(&model, Some(&cohort.train), &options)?;
+    let page = Report::new(&model, Some(training.dataset()), &options)?;
     output::deliver(&page.html()?, &file("report.html"), arguments.force)?;
 
     let word = |name: &str| output::shell_word(&file(name).display().to_string());

@@ -8,7 +8,7 @@ use anyhow::Result;
 use indicatif::ProgressBar;
 use rffblr::data::Dataset;
 use rffblr::metrics::{LEVEL, ReferenceMean, Scores, Spread, with_error};
-use rffblr::{Form, Iteration, Model, Settings, Stop, fit_observed};
+use rffblr::{Form, Iteration, Model, Settings, Stop};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -49,18 +49,17 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_apart(&path, [table.as_path()].into_iter().chain(arguments.settings.file()))?;
         output::expect_writable(&path, arguments.force)?;
     }
-    let training = arguments.table.read()?;
-    let (encoder, data) = training.encode(arguments.quiet)?;
+    let training = arguments.table.read(arguments.quiet)?;
     let plan = Plan::new(arguments.check, &training, settings.seed)?;
 
     let start = Instant::now();
     let bar = if arguments.quiet { ProgressBar::hidden() } else { sweeps_bar(&settings) };
-    let fitted = fit_observed(&data, &settings, &|sweep| {
+    let fitted = training.fit_observed(&settings, &|sweep| {
         show(&bar, sweep);
         ControlFlow::Continue(())
     });
     bar.finish_and_clear();
-    let mut model = fitted?.with_encoder(encoder)?;
+    let mut model = fitted?;
     let seconds = start.elapsed().as_secs_f64();
     let checked = plan.run(&training, &settings, Some(seconds), arguments.quiet)?;
     let why_not = match checked {
@@ -74,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     output::deliver(&model.to_json()?, &path, arguments.force)?;
     if !arguments.quiet {
         let checked = model.check().map_or(why_not, |check| checking::table(check, model.target_names()));
-        let mut text = format!("\n{checked}{}", summary(&model, &data, seconds)?);
+        let mut text = format!("\n{checked}{}", summary(&model, training.dataset(), seconds)?);
         if !to_stdout {
             text += &next_steps(&path, &arguments.table.data);
         }

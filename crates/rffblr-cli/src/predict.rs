@@ -69,14 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_writable(path, arguments.force)?;
     }
     let model = Model::load(&arguments.model)?;
-    let plain;
-    let encoder = match model.encoder() {
-        Some(encoder) => encoder,
-        None => {
-            plain = Encoder::of_numbers(model.input_names(), model.target_names());
-            &plain
-        }
-    };
+    let encoder = model.table_encoder();
     let options = ReadOptions { delimiter: arguments.delimiter, ..encoder.read_options() };
     let table = table::read(&arguments.data, &options)?;
     let (inputs, notes) =
@@ -86,7 +79,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let prediction = model.predict(inputs.as_ref())?;
     if !arguments.quiet
-        && let Some(note) = note_on_training_rows(&model, encoder, &table, &inputs)?
+        && let Some(note) = note_on_training_rows(&model, &encoder, &table, &inputs)?
     {
         output::note(&note);
     }

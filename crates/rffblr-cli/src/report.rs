@@ -1,14 +1,13 @@
 //! `rffblr report`: what a model learned and how far to trust it, as one HTML page and a model card.
 
 use crate::checking::{Plan, Wanted, wanted};
-use crate::training::{Training, advised, delimiter, file_of, tell};
+use crate::training::{advised, delimiter, file_of, tell};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use rffblr::Model;
-use rffblr::data::{Dataset, Encoder, Encoding, Note, Roles};
+use rffblr::data::{Encoder, Encoding, Note, Roles, TrainingTable};
 use rffblr::internals::hex;
 use rffblr_report::{Options, Report};
-use rffblr_tables as table;
 use rffblr_tables::ReadOptions;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -76,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let source = table.map(|table| Source::read(&model, table, arguments)).transpose()?;
     if let Some(source) = &source {
         if !arguments.quiet {
-            source.warnings.iter().for_each(tell);
+            source.warnings().for_each(tell);
         }
         model = checked(model, source, arguments)?;
     }
@@ -121,11 +120,11 @@ fn compute(
     let options = Options {
         title: arguments.title.clone().unwrap_or_else(|| name.to_owned()),
         row_data: !arguments.no_row_data,
-        row_numbers: source.map(|s| s.training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default(),
+        row_numbers: source.map(|s| s.training.rows().iter().map(|row| row + 1).collect()).unwrap_or_default(),
         origin,
-        notes: source.map(|s| s.warnings.iter().map(advised).collect()).unwrap_or_default(),
+        notes: source.map(|s| s.warnings().map(advised).collect()).unwrap_or_default(),
     };
-    Ok(Report::new(model, source.map(|s| &s.data), &options)?)
+    Ok(Report::new(model, source.map(|s| s.training.dataset()), &options)?)
 }
 
 /// Where a report comes from, as far as the command knows.
@@ -154,10 +153,7 @@ fn default_output(model: &Path) -> PathBuf {
 /// The table a model was fitted to.
 struct Source {
     path: PathBuf,
-    data: Dataset,
-    training: Training,
-    /// What casts doubt on the scores.
-    warnings: Vec<Note>,
+    training: TrainingTable,
 }
 
 impl Source {
@@ -165,32 +161,23 @@ impl Source {
         if output::is_stream(&path) {
             bail!("the training table is read twice, for its numbers and for its hash: name a file");
         }
-        let plain;
-        let encoder = match model.encoder() {
-            Some(encoder) => encoder,
-            None => {
-                plain = Encoder::of_numbers(model.input_names(), model.target_names());
-                &plain
-            }
-        };
+        let encoder = model.table_encoder().into_owned();
         let differs = || format!("{} is not the table the model was fitted to", path.display());
         let mut options = ReadOptions { delimiter: arguments.delimiter, ..encoder.training_options() };
-        let roles = self::roles(encoder, arguments)?;
+        let roles = self::roles(&encoder, arguments)?;
         let needed = [&roles.group, &roles.time];
         options.ignored_columns.retain(|name| !needed.contains(&&Some(name.clone())));
-        let table = table::read(&path, &options)?;
-        let (rows, notes) = encoder.roles().observed_rows(&table).with_context(differs)?;
-        let (data, _) = encoder.dataset(&table, &rows).with_context(differs)?;
-        if data.fingerprint() != model.fingerprint() {
+        let table = rffblr_tables::read(&path, &options)?;
+        let training = TrainingTable::again(table, roles, encoder).with_context(differs)?;
+        if training.dataset().fingerprint() != model.fingerprint() {
             bail!("{}: its numbers differ; use the training table, or leave it out", differs());
         }
-        // Columns that the model does not know may be anything.
-        let learned = Encoder::learn(&table, &rows, &roles, encoder.missing_inputs());
-        let mut warnings = learned.map(|(_, notes)| notes).unwrap_or_default();
-        warnings.extend(encoder.suspicions(&data));
-        warnings.retain(Note::is_warning);
-        let training = Training { table, roles, rows, missing: encoder.missing_inputs(), notes };
-        Ok(Source { path, data, training, warnings })
+        Ok(Source { path, training })
+    }
+
+    /// What casts doubt on the scores.
+    fn warnings(&self) -> impl Iterator<Item = &Note> {
+        self.training.notes().iter().filter(|note| note.is_warning())
     }
 }
 

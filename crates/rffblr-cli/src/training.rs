@@ -5,14 +5,9 @@ use anyhow::{Context, Result};
 use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
-use rffblr::data::{
-    Dataset, EncodeError, Encoder, MissingInputs, Note, NoteKind, RoleChoice, Roles, Weights, split_names,
-};
-use rffblr::metrics::SplitBy;
+use rffblr::data::{EncodeError, MissingInputs, Note, NoteKind, RoleChoice, TrainingTable, Weights, split_names};
 use rffblr_cli::catalogue;
-use rffblr_methods::folds::{Folds, Split};
-use rffblr_tables as table;
-use rffblr_tables::{Table, TableError};
+use rffblr_tables::TableError;
 use std::path::{Path, PathBuf};
 
 /// A table and the parts its columns play.
@@ -70,19 +65,9 @@ fn missing_inputs() -> impl TypedValueParser<Value = MissingInputs> {
     })
 }
 
-/// A table as it was read, its roles, and the rows that tell something about a target.
-pub struct Training {
-    pub table: Table,
-    pub roles: Roles,
-    pub rows: Vec<usize>,
-    pub missing: MissingInputs,
-    /// What the user should know about the rows.
-    pub notes: Vec<Note>,
-}
-
 impl TableArguments {
-    /// Reads the table and settles who plays which part.
-    pub fn read(&self) -> Result<Training> {
+    /// Reads the table and settles who plays which part; the notes on it are told on standard error unless `quiet`.
+    pub fn read(&self, quiet: bool) -> Result<TrainingTable> {
         let (path, targets) = self.source()?;
         let weight = self.weight.as_deref().map(Weights::Relative);
         let weight = weight.or(self.repeats.as_deref().map(Weights::Repeats));
@@ -91,11 +76,11 @@ impl TableArguments {
         let mut options = choice.read_options();
         options.text_columns = well_formed(split_names(&self.text));
         options.delimiter = self.delimiter;
-        let table = table::read(&path, &options)?;
-        let roles = choice.resolve(&table)?;
-        let (rows, mut notes) = roles.observed_rows(&table)?;
-        notes.extend(roles.order_notes(&table));
-        Ok(Training { table, roles, rows, missing: self.missing, notes })
+        let training = TrainingTable::new(rffblr_tables::read(&path, &options)?, choice, self.missing)?;
+        if !quiet {
+            training.notes().iter().for_each(tell);
+        }
+        Ok(training)
     }
 
     /// The file to read and the targets: those of the catalogue unless others are asked for.
@@ -138,35 +123,11 @@ fn well_formed<T>(said: std::result::Result<T, EncodeError>) -> T {
     said.unwrap_or_else(|problem| Cli::command().error(ErrorKind::ValueValidation, problem).exit())
 }
 
-impl Training {
-    /// A table of the catalogue, whose last columns are its targets.
-    pub fn of_catalogue(path: &Path, tasks: usize) -> Result<Training> {
-        let choice = RoleChoice::parse(&[format!("last:{tasks}")], &[], None)?;
-        let table = table::read(path, &choice.read_options())?;
-        let roles = choice.resolve(&table)?;
-        let (rows, notes) = roles.observed_rows(&table)?;
-        Ok(Training { table, roles, rows, missing: MissingInputs::Impute, notes })
-    }
-
-    /// Encoder and numbers of all rows, with the notes told on standard error unless `quiet`.
-    pub fn encode(&self, quiet: bool) -> Result<(Encoder, Dataset)> {
-        let (encoder, notes) = Encoder::learn(&self.table, &self.rows, &self.roles, self.missing)?;
-        let (data, _) = encoder.dataset(&self.table, &self.rows)?;
-        if !quiet {
-            self.notes.iter().chain(&notes).chain(&encoder.suspicions(&data)).for_each(tell);
-        }
-        Ok((encoder, data))
-    }
-
-    /// Folds of the rows that tell something about a target, as the columns of groups or times ask.
-    pub fn folds(&self, count: usize, seed: u64) -> Result<(Folds, SplitBy)> {
-        Ok(Folds::by_roles(&self.roles, &self.table, &self.rows, count, seed)?)
-    }
-
-    /// One fold, encoded by what its training rows tell alone. Also gives those rows.
-    pub fn split(&self, folds: &Folds, fold: usize) -> Result<(Split, Vec<usize>)> {
-        Ok(Split::of_table(&self.table, &self.roles, self.missing, &self.rows, folds, fold)?)
-    }
+/// A table of the catalogue, whose last columns are its targets.
+pub fn of_catalogue(path: &Path, tasks: usize) -> Result<TrainingTable> {
+    let choice = RoleChoice::parse(&[format!("last:{tasks}")], &[], None)?;
+    let table = rffblr_tables::read(path, &choice.read_options())?;
+    Ok(TrainingTable::new(table, choice, MissingInputs::Impute)?)
 }
 
 /// Tells a note, with the option that follows its advice.

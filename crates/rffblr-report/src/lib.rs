@@ -131,10 +131,7 @@ impl Report {
             title: options.title.clone(),
             row_data: options.row_data,
             targets: model.target_names().to_vec(),
-            inputs: match model.encoder() {
-                Some(encoder) => encoder.raw_inputs().iter().map(|input| input.name.clone()).collect(),
-                None => model.input_names().to_vec(),
-            },
+            inputs: model.table_encoder().raw_inputs().iter().map(|input| input.name.clone()).collect(),
             columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
             verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref(), &options.notes),

@@ -1,9 +1,9 @@
 //! Fits a data set, explains the model and says how long each explanation took:
 //! `cargo run --release --example explain -- FILE TASKS [SPARSITY]`, the last TASKS columns being the targets.
 
-use rffblr::data::{Encoder, MissingInputs, RoleChoice};
+use rffblr::data::{MissingInputs, RoleChoice, TrainingTable};
 use rffblr::explain::{Explainer, diagnostics, task_correlation};
-use rffblr::{Form, Settings, fit};
+use rffblr::{Form, Settings};
 use rffblr_tables as table;
 use std::time::Instant;
 
@@ -26,16 +26,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let [path, tasks, ..] = arguments.as_slice() else { return Err("FILE and TASKS are needed".into()) };
     let choice = RoleChoice::parse(&[format!("last:{tasks}")], &[], None)?;
     let table = table::read(path, &choice.read_options())?;
-    let roles = choice.resolve(&table)?;
-    let (rows, _) = roles.observed_rows(&table)?;
-    let (encoder, _) = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute)?;
-    let (data, _) = encoder.dataset(&table, &rows)?;
+    let training = TrainingTable::new(table, choice, MissingInputs::Impute)?;
+    let data = training.dataset();
     let form = match arguments.get(2) {
         Some(sparsity) => Form::Sinusoids { sparsity: sparsity.parse()? },
         None => Form::Kernel,
     };
     let settings = Settings { form, ..Settings::DEFAULT };
-    let model = timed("fit", || fit(&data, &settings))?.with_encoder(encoder)?;
+    let model = timed("fit", || training.fit(&settings))?;
     let explainer = Explainer::new(&model, data.inputs(), data.weights())?;
     println!("{} rows, {} inputs, {} terms", data.rows(), explainer.inputs().len(), model.active_features());
 
@@ -77,7 +75,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let points = (explainer.points(0, 12)?, explainer.points(1, 12)?);
         timed("on two inputs", || explainer.partial_dependence_of_two((0, 1), points))?;
     }
-    let left_out = timed("leave-one-out diagnostics", || diagnostics(&model, &data))?;
-    timed("correlation of tasks", || task_correlation(&model, &data, &left_out))?;
+    let left_out = timed("leave-one-out diagnostics", || diagnostics(&model, data))?;
+    timed("correlation of tasks", || task_correlation(&model, data, &left_out))?;
     Ok(())
 }

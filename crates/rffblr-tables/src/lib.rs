@@ -5,6 +5,29 @@
 //! column of numbers, numbers with a decimal comma or a percent sign, infinite values. The options settle such cases.
 //! A cell is missing if it is empty or says NA, N/A, NaN, null, none or ?, or what spreadsheets write for an error,
 //! such as #N/A or #DIV/0!.
+//!
+//! # From a file to a model
+//!
+//! ```
+//! use rffblr::Settings;
+//! use rffblr::data::{MissingInputs, Roles, TrainingTable};
+//! use rffblr_tables::ReadOptions;
+//!
+//! # fn main() -> rffblr::Result<()> {
+//! # std::env::set_current_dir("../../examples").unwrap();
+//! let table = rffblr_tables::read("soil.csv", &ReadOptions::default())?;
+//! let training = TrainingTable::new(table, Roles::of_targets(["cadmium", "copper", "lead"]), MissingInputs::Impute)?;
+//! let model = training.fit(&Settings::DEFAULT)?;
+//!
+//! // What a user should know: the column `site` is different in every row, so that it is no input.
+//! assert!(training.notes()[0].to_string().starts_with("column 'site' is different in every row"));
+//! // The model keeps how text and gaps became numbers, and predicts from tables of the same kind.
+//! let (inputs, _) = model.table_encoder().inputs(&rffblr_tables::read("soil.csv", &model.table_encoder().read_options())?)?;
+//! let prediction = model.predict(inputs.as_ref())?;
+//! assert_eq!(prediction.mean.nrows(), 120);
+//! # Ok(())
+//! # }
+//! ```
 
 #![warn(missing_docs)]
 

@@ -4,12 +4,13 @@ mod report;
 pub mod selection;
 
 use crate::output;
-use crate::training::{TableArguments, Training};
+use crate::training::TableArguments;
 use crate::watch::Watch;
 use anyhow::{Result, bail};
+use rffblr::data::TrainingTable;
 use rffblr::metrics::SplitBy;
 use rffblr_methods::evaluate::{FoldResult, evaluate, in_parallel};
-use rffblr_methods::folds::Folds;
+use rffblr_methods::folds::{Folds, Split};
 use rffblr_methods::method::{Method, by_name};
 use rffblr_methods::select::{Plan, Progress};
 use selection::{Selection, SelectionArguments};
@@ -64,20 +65,20 @@ fn after_help() -> String {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let methods = methods(&arguments.methods)?;
-    let training = arguments.table.read()?;
+    let training = arguments.table.read(arguments.quiet)?;
     let (folds, by) = match &arguments.fold_file {
-        Some(file) => (Folds::read(file, training.table.rows())?, SplitBy::Custom),
-        None => training.folds(arguments.folds, arguments.seed)?,
+        Some(file) => (Folds::read(file, training.table().rows())?, SplitBy::Custom),
+        None => Folds::of_table(&training, arguments.folds, arguments.seed)?,
     };
     if !arguments.quiet {
-        tell(&training, &folds)?;
+        tell(&folds);
     }
     let selection = arguments.selection.open(arguments.fold_file.as_deref(), &folds, arguments.quiet)?;
     let results = cross_validate(&training, &folds, &methods, &selection, arguments)?;
     if !arguments.quiet && results.iter().flatten().any(|fold| !fold.is_scored()) {
         output::note("folds whose test rows have no observed target are left out of the means");
     }
-    let targets = &training.roles.targets;
+    let targets = &training.roles().targets;
     output::print(&if arguments.json {
         let (data, seed) = (&arguments.table.data, arguments.seed);
         let about = report::About { training: &training, data, seed, selection: &selection, by: &by };
@@ -100,21 +101,19 @@ pub fn methods(names: &[String]) -> Result<Vec<&'static dyn Method>> {
     Ok(methods)
 }
 
-/// What a user may not expect of the table and of the folds.
-fn tell(training: &Training, folds: &Folds) -> Result<()> {
-    training.encode(false)?;
+/// What a user may not expect of the folds.
+fn tell(folds: &Folds) {
     if folds.never_tested() > 0 {
         output::note(&format!("rows that train and that no fold tests: {}", folds.never_tested()));
     }
     if folds.test().iter().any(|test| test.len() == 1) {
         output::note("a single test row has no R²: such folds count in the R² of all held-out rows alone");
     }
-    Ok(())
 }
 
 /// The results of every method, fold by fold.
 fn cross_validate(
-    training: &Training,
+    training: &TrainingTable,
     folds: &Folds,
     methods: &[&dyn Method],
     selection: &Selection,
@@ -133,7 +132,7 @@ fn cross_validate(
             watch.inner_fold(number, progress);
         };
         let fit = || -> Result<FoldResult> {
-            let (split, rows) = training.split(folds, fold)?;
+            let (split, rows) = Split::of_table(training, folds, fold)?;
             let inner = selection.inner_folds(fold, &rows, arguments.seed)?;
             let (seed, grid, inner) = (arguments.seed, selection.grid, inner.as_deref());
             let plan = Plan { seed, grid, inner, journal: selection.journal.as_ref(), progress: Some(&progress) };

@@ -2,8 +2,8 @@
 
 use super::selection::Selection;
 use crate::output;
-use crate::training::Training;
 use anyhow::Result;
+use rffblr::data::TrainingTable;
 use rffblr::metrics::{OutOfFold, PerTask, SplitBy, with_error};
 use rffblr_methods::evaluate::{FoldResult, Summary};
 use rffblr_methods::method::{Chosen, Method};
@@ -161,7 +161,7 @@ fn mean_and_sd(summary: Option<Summary>) -> String {
 
 /// What was evaluated on what.
 pub struct About<'a> {
-    pub training: &'a Training,
+    pub training: &'a TrainingTable,
     pub data: &'a Path,
     pub seed: u64,
     pub selection: &'a Selection,
@@ -170,7 +170,7 @@ pub struct About<'a> {
 
 /// Everything, for programs. NaN and infinity, which JSON lacks, are null.
 pub fn json(about: &About<'_>, methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Result<Value> {
-    let targets = &about.training.roles.targets;
+    let targets = &about.training.roles().targets;
     let mut all = Map::new();
     for (method, folds) in methods.iter().zip(results) {
         let mut facts = method_json(targets, folds);
@@ -180,7 +180,7 @@ pub fn json(about: &About<'_>, methods: &[&dyn Method], results: &[Vec<FoldResul
     Ok(json!({
         "version": crate::VERSION,
         "data": about.data.display().to_string(),
-        "rows": about.training.table.rows(),
+        "rows": about.training.table().rows(),
         "targets": targets,
         "split": about.by,
         "seed": about.seed,

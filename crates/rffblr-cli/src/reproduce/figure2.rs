@@ -183,7 +183,7 @@ fn run_job(
     bandwidths: &Bandwidths,
     watch: &Watch,
 ) -> Result<()> {
-    let (split, rows) = source.training.split(&source.folds, job.fold)?;
+    let (split, rows) = Split::of_table(&source.training, &source.folds, job.fold)?;
     let inner = source.inner_folds(job.fold, &rows);
     let plan = Plan { seed: 0, grid: run.grid, inner: inner.as_deref(), journal: None, progress: None };
     let exponent = match machine {

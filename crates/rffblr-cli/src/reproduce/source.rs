@@ -1,9 +1,10 @@
 //! The data sets of a run with their folds, from files or dealt out.
 
 use super::record::Setting;
-use crate::training::Training;
+use crate::training::of_catalogue;
 use crate::{data, output};
 use anyhow::{Context, Result, bail};
+use rffblr::data::TrainingTable;
 use rffblr::internals::hex;
 use rffblr_cli::catalogue;
 use rffblr_methods::folds::{Folds, NestedFolds};
@@ -32,7 +33,7 @@ pub struct SourceArguments {
 /// A data set, read and split.
 pub struct Source {
     pub name: &'static str,
-    pub training: Training,
+    pub training: TrainingTable,
     pub folds: Folds,
     nested: Option<NestedFolds>,
     data_sha256: String,
@@ -65,8 +66,8 @@ impl SourceArguments {
     fn read_one(&self, name: &'static str) -> Result<Source> {
         let set = data::find(name)?;
         let path = data::locate(set, self.data.as_deref())?;
-        let training = Training::of_catalogue(&path, set.tasks)?;
-        let rows = training.table.rows();
+        let training = of_catalogue(&path, set.tasks)?;
+        let rows = training.table().rows();
         let (folds, nested) = match self.fold_file(name, &path)? {
             Some(file) => {
                 let folds = Folds::read(&file, rows)?;
@@ -79,14 +80,13 @@ impl SourceArguments {
                 (Folds::random(rows, FOLDS, 0).with_context(|| path.display().to_string())?, None)
             }
         };
-        let (_, data) = training.encode(true)?;
         let inner_sha256 = match &nested {
             Some(nested) => {
                 digest(&(0..folds.count()).map(|fold| inner(nested, &training, &folds, fold)).collect::<Vec<_>>())?
             }
             None => "dealt by the seed".to_owned(),
         };
-        let (data_sha256, folds_sha256) = (data.fingerprint(), digest(&folds.test())?);
+        let (data_sha256, folds_sha256) = (training.dataset().fingerprint(), digest(&folds.test())?);
         Ok(Source { name, training, folds, nested, data_sha256, folds_sha256, inner_sha256 })
     }
 
@@ -123,8 +123,8 @@ impl Source {
     }
 }
 
-fn inner(nested: &NestedFolds, training: &Training, folds: &Folds, fold: usize) -> Vec<Vec<usize>> {
-    let used = |row: &usize| training.rows.binary_search(row).is_ok();
+fn inner(nested: &NestedFolds, training: &TrainingTable, folds: &Folds, fold: usize) -> Vec<Vec<usize>> {
+    let used = |row: &usize| training.rows().binary_search(row).is_ok();
     let rows: Vec<usize> = folds.train(fold).into_iter().filter(used).collect();
     nested.positions(fold, &rows)
 }

@@ -7,7 +7,7 @@ use super::{RunArguments, report_failures};
 use crate::output;
 use crate::watch::Watch;
 use anyhow::Result;
-use rffblr_methods::evaluate::{Summary, in_parallel};
+use rffblr_methods::evaluate::{Split, Summary, in_parallel};
 use rffblr_methods::method::Method;
 use rffblr_methods::select::{Grid, Journal, Plan, Progress};
 use std::sync::{Mutex, PoisonError};
@@ -144,7 +144,7 @@ fn run_job(series: &Series<'_>, job: &Job, grid: Grid, journal: &Journal, watch:
         }
         watch.inner_fold(job.series, progress);
     };
-    let (split, rows) = source.training.split(&source.folds, job.fold)?;
+    let (split, rows) = Split::of_table(&source.training, &source.folds, job.fold)?;
     let inner = source.inner_folds(job.fold, &rows);
     let plan =
         Plan { seed: job.seed, grid, inner: inner.as_deref(), journal: Some(journal), progress: Some(&progress) };

@@ -1,11 +1,9 @@
 //! The rows of one fold as numbers.
 
 use super::Folds;
-use rffblr::data::{Dataset, Encoder, MissingInputs, Roles};
-use rffblr::internals::numbers;
+use rffblr::data::{Dataset, TrainingTable};
 use rffblr::internals::select_rows;
 use rffblr::linalg::Mat;
-use rffblr::table::Table;
 use rffblr::{Error, Result};
 
 /// What one fold learns from and what it is tested on.
@@ -33,33 +31,18 @@ impl Split {
         })
     }
 
-    /// A fold of a table: everything about its columns is learned from the training rows alone, of which those that are
-    /// not `used` (rising; the rows with a target value) are left out. Also gives the rows trained on.
-    pub fn of_table(
-        table: &Table,
-        roles: &Roles,
-        missing: MissingInputs,
-        used: &[usize],
-        folds: &Folds,
-        fold: usize,
-    ) -> Result<(Split, Vec<usize>)> {
+    /// A fold of a table: everything about its columns is learned from the training rows alone, of which those without a
+    /// target value are left out. Also gives the rows trained on.
+    pub fn of_table(training: &TrainingTable, folds: &Folds, fold: usize) -> Result<(Split, Vec<usize>)> {
         let mut rows = folds.train(fold);
-        rows.retain(|row| used.binary_search(row).is_ok());
+        rows.retain(|row| training.rows().binary_search(row).is_ok());
         if rows.is_empty() {
             let problem = "no training row has a target value; use fewer or other folds".into();
             return Err(Error::Folds { place: format!("fold {}", fold + 1), problem });
         }
-        let (encoder, _) = Encoder::learn(table, &rows, roles, missing)?;
-        let (train, _) = encoder.dataset(table, &rows)?;
+        let (encoder, train) = training.part(&rows)?;
         let test = folds.test().get(fold).map(Vec::as_slice).unwrap_or_default();
-        let (test_inputs, mut test_targets) = encoder.test_rows(table, test)?;
-        if let Some(name) = roles.weight_column() {
-            // As in a dataset: a row of weight zero does not count.
-            let weights = numbers(table, "the weight", name)?;
-            for (i, _) in test.iter().enumerate().filter(|(_, row)| weights[**row] == 0.0) {
-                (0..test_targets.ncols()).for_each(|c| test_targets[(i, c)] = f64::NAN);
-            }
-        }
+        let (test_inputs, test_targets) = training.held_out(&encoder, test)?;
         Ok((Split { train, test_inputs, test_targets }, rows))
     }
 }

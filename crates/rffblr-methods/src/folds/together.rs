@@ -1,7 +1,7 @@
 //! Rows that belong together: folds that follow a column of groups or of times.
 
 use super::Folds;
-use rffblr::data::{EncodeError, Roles};
+use rffblr::data::{EncodeError, TrainingTable};
 use rffblr::internals::numbers;
 use rffblr::metrics::SplitBy;
 use rffblr::table::{Column, Table, Values, nearest};
@@ -9,16 +9,11 @@ use rffblr::table::{Column, Table, Values, nearest};
 const SECONDS_A_DAY: f64 = 86_400.0;
 
 impl Folds {
-    /// Splits some rows of a table, given rising: whole groups held out if there is a column of groups, the future tested
-    /// if there is one of times, otherwise at random. The other rows of the table are neither trained on nor tested. A
+    /// Splits the rows of a table in which a target is known: whole groups held out if there is a column of groups, the
+    /// future tested if there is one of times, otherwise at random. Other rows are neither trained on nor tested. A
     /// missing group or time is an error: a row that may belong to any group cannot be kept apart from it.
-    pub fn by_roles(
-        roles: &Roles,
-        table: &Table,
-        rows: &[usize],
-        count: usize,
-        seed: u64,
-    ) -> rffblr::Result<(Folds, SplitBy)> {
+    pub fn of_table(training: &TrainingTable, count: usize, seed: u64) -> rffblr::Result<(Folds, SplitBy)> {
+        let (roles, table, rows) = (training.roles(), training.table(), training.rows());
         let (folds, split) = match (&roles.group, &roles.time) {
             (Some(column), _) => {
                 let folds = Folds::by_group(&groups(table, column, rows)?, count, seed)?;
@@ -32,13 +27,15 @@ impl Folds {
         Ok((folds.among(rows, table.rows())?, split))
     }
 
-    /// Most folds that some rows can be split into: no more than there are groups, or times less one.
-    pub fn most(roles: &Roles, table: &Table, rows: &[usize]) -> Result<usize, EncodeError> {
+    /// Most folds that a table can be split into: no more than it has rows in which a target is known, or groups of them,
+    /// or times less one.
+    pub fn most(training: &TrainingTable) -> rffblr::Result<usize> {
         let distinct = |mut values: Vec<u64>| {
             values.sort_unstable();
             values.dedup();
             values.len()
         };
+        let (roles, table, rows) = (training.roles(), training.table(), training.rows());
         Ok(match (&roles.group, &roles.time) {
             (Some(column), _) => distinct(groups(table, column, rows)?),
             (None, Some(column)) => {
@@ -160,6 +157,7 @@ fn whole(text: &str, digits: usize) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rffblr::data::{MissingInputs, Roles};
 
     // Python 3.11: datetime.fromisoformat(text).replace(tzinfo=utc where none).timestamp().
     #[test]
@@ -223,45 +221,50 @@ mod tests {
         Column { name: name.into(), values: Values::Numeric(cells.to_vec()) }
     }
 
-    fn table() -> Table {
+    /// The target is not known in the rows named.
+    fn table(unknown: &[usize]) -> Table {
+        let y: Vec<f64> = (0..6).map(|row| if unknown.contains(&row) { f64::NAN } else { row as f64 }).collect();
         Table::new(vec![
             text("animal", &["a", "b", "a", "", "c", "b"]),
             text("day", &["2024-02-10", "2024-01-09", "2024-01-10", "2023-12-31", "soon", "2024-01-10"]),
             number("week", &[5.0, 1.0, 2.0, f64::NAN, 4.0, -0.0]),
-            number("y", &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
+            number("y", &y),
         ])
         .unwrap()
     }
 
     fn roles(group: Option<&str>, time: Option<&str>) -> Roles {
         let (group, time) = (group.map(String::from), time.map(String::from));
-        Roles { targets: vec!["y".into()], group, time, ..Roles::default() }
+        Roles { group, time, ..Roles::of_targets(["y"]) }
+    }
+
+    fn training(unknown: &[usize], roles: Roles) -> rffblr::Result<TrainingTable> {
+        TrainingTable::new(table(unknown), roles, MissingInputs::Impute)
     }
 
     #[test]
     fn folds_follow_the_column() {
-        let table = table();
-        let by_animal = roles(Some("animal"), None);
-        let (folds, split) = Folds::by_roles(&by_animal, &table, &[0, 1, 2, 4, 5], 3, 7).unwrap();
+        let by_animal = training(&[3], roles(Some("animal"), None)).unwrap();
+        let (folds, split) = Folds::of_table(&by_animal, 3, 7).unwrap();
         let mut tests = folds.test().to_vec();
         tests.sort();
         assert_eq!(tests, [vec![0, 2], vec![1, 5], vec![4]]);
         assert_eq!(split, SplitBy::Group { column: Some("animal".into()), seed: 7 });
-        assert_eq!(Folds::most(&by_animal, &table, &[0, 1, 2, 4, 5]).unwrap(), 3);
+        assert_eq!(Folds::most(&by_animal).unwrap(), 3);
         // Two rows of 2024-01-10 stay together.
-        let by_day = roles(None, Some("day"));
-        let (folds, _) = Folds::by_roles(&by_day, &table, &[0, 1, 2, 3, 5], 2, 0).unwrap();
+        let by_day = training(&[4], roles(None, Some("day"))).unwrap();
+        let (folds, _) = Folds::of_table(&by_day, 2, 0).unwrap();
         assert_eq!((folds.train(0), folds.test()), (vec![1, 3], &[vec![2, 5], vec![0]][..]));
-        assert_eq!(Folds::most(&by_day, &table, &[0, 1, 2, 3, 5]).unwrap(), 3);
-        let by_week = roles(None, Some("week"));
-        let (folds, split) = Folds::by_roles(&by_week, &table, &[0, 1, 2, 4, 5], 1, 0).unwrap();
+        assert_eq!(Folds::most(&by_day).unwrap(), 3);
+        let by_week = training(&[3], roles(None, Some("week"))).unwrap();
+        let (folds, split) = Folds::of_table(&by_week, 1, 0).unwrap();
         assert_eq!((folds.train(0), folds.test()), (vec![1, 2, 5], &[vec![0, 4]][..]));
         assert_eq!(split.to_string(), "trained on the past, tested on the future by week");
     }
 
     #[test]
     fn numbers_of_time_stay_inputs_and_dates_do_not() {
-        let table = table();
+        let table = table(&[]);
         let inputs = |roles: Roles| roles.inputs(&table).map(|column| column.name.clone()).collect::<Vec<_>>();
         assert_eq!(inputs(roles(Some("animal"), None)), ["day", "week"]);
         assert_eq!(inputs(roles(None, Some("week"))), ["animal", "day", "week"]);
@@ -272,14 +275,14 @@ mod tests {
 
     #[test]
     fn what_has_no_place_is_named_by_its_row() {
-        let (table, all) = (table(), [0, 1, 2, 3, 4, 5]);
         for (roles, expected) in [
             (roles(Some("animal"), None), "data row 4, column 'animal': the group is missing"),
             (roles(None, Some("week")), "data row 4, column 'week': the time is missing"),
             (roles(None, Some("day")), "data row 5, column 'day': 'soon' is no time"),
             (roles(Some("animals"), None), "no column 'animals' to use as the group; did you mean 'animal'?"),
         ] {
-            let error = Folds::by_roles(&roles, &table, &all, 2, 0).unwrap_err().to_string();
+            let error =
+                training(&[], roles).and_then(|training| Folds::of_table(&training, 2, 0)).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

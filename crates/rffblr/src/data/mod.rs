@@ -9,6 +9,7 @@ mod note;
 pub(crate) mod roles;
 mod rounding;
 mod standardise;
+mod training;
 mod weights;
 
 pub use cohort::{Cohort, cohort};
@@ -20,4 +21,5 @@ pub use note::{Note, NoteKind};
 pub use roles::{RoleChoice, Roles, split_names};
 pub(crate) use rounding::rounding_variance;
 pub use standardise::Standardiser;
+pub use training::TrainingTable;
 pub use weights::Weights;

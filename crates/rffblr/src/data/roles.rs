@@ -5,6 +5,7 @@ use super::{Note, NoteKind, Weights};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest};
 use crate::words::plural;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// What each column of a table is for; every column not named here is an input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -27,17 +28,15 @@ pub struct Roles {
 /// Roles as a user writes them, before a table is there to check them against.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleChoice {
-    targets: Targets,
-    ignore: Vec<String>,
-    weight: Option<Weights<String>>,
-    group: Option<String>,
-    time: Option<String>,
+    roles: Roles,
+    /// So many of the last columns that have no other role are the targets, which are not named then.
+    last: Option<usize>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Targets {
-    Named(Vec<String>),
-    Last(usize),
+impl From<Roles> for RoleChoice {
+    fn from(roles: Roles) -> RoleChoice {
+        RoleChoice { roles, last: None }
+    }
 }
 
 impl RoleChoice {
@@ -48,126 +47,95 @@ impl RoleChoice {
         ignore: &[String],
         weight: Option<Weights<&str>>,
     ) -> Result<RoleChoice, EncodeError> {
-        let targets = match targets {
+        let (targets, last) = match targets {
             [one] if one.starts_with("last:") => {
                 let count = one.trim_start_matches("last:").parse().ok().filter(|&count| count > 0);
-                Targets::Last(count.ok_or_else(|| EncodeError::BadLast { text: one.clone() })?)
+                (Vec::new(), Some(count.ok_or_else(|| EncodeError::BadLast { text: one.clone() })?))
             }
-            lists => Targets::Named(split_names(lists)?),
+            lists => (split_names(lists)?, None),
         };
-        let (ignore, weight) = (split_names(ignore)?, weight.map(|weight| weight.map(String::from)));
-        let choice = RoleChoice { targets, ignore, weight, group: None, time: None };
-        choice.check_overlaps()?;
-        Ok(choice)
+        let weight = weight.map(|weight| weight.map(String::from));
+        RoleChoice { roles: Roles { targets, ignore: split_names(ignore)?, weight, ..Roles::default() }, last }
+            .checked()
     }
 
     /// The same with a column that says which rows belong together, or one that orders them in time. Either may be
     /// ignored as well.
     pub fn with_order(mut self, group: Option<&str>, time: Option<&str>) -> Result<RoleChoice, EncodeError> {
-        (self.group, self.time) = (group.map(String::from), time.map(String::from));
-        let mut taken: Vec<(&String, &'static str)> =
-            self.named_targets().iter().map(|name| (name, "a target")).collect();
-        taken.extend(self.weight.iter().map(|weight| (weight.values(), "the weight")));
-        for (name, second) in [(&self.group, "the group"), (&self.time, "the time")] {
-            let Some(name) = name else { continue };
-            if let Some(&(_, first)) = taken.iter().find(|(other, _)| *other == name) {
-                return Err(EncodeError::TwoRoles { name: name.clone(), first, second });
-            }
-            taken.push((name, second));
-        }
-        Ok(self)
+        (self.roles.group, self.roles.time) = (group.map(String::from), time.map(String::from));
+        self.checked()
     }
 
-    fn named_targets(&self) -> &[String] {
-        match &self.targets {
-            Targets::Named(names) => names,
-            Targets::Last(_) => &[],
-        }
-    }
-
-    fn check_overlaps(&self) -> Result<(), EncodeError> {
-        if self.targets == Targets::Named(Vec::new()) {
+    /// The choice itself, if no column has two roles.
+    fn checked(self) -> Result<RoleChoice, EncodeError> {
+        let Roles { targets, ignore, weight, group, time } = &self.roles;
+        if targets.is_empty() && self.last.is_none() {
             return Err(EncodeError::NoTargets);
         }
-        let weight: Vec<String> = self.weight.iter().map(|weight| weight.values().clone()).collect();
-        let mut taken: Vec<(&str, &'static str)> = Vec::new();
-        for (names, role) in [(self.named_targets(), "a target"), (&weight, "the weight"), (&self.ignore, "ignored")] {
-            for name in names {
-                match taken.iter().find(|(other, _)| other == name) {
-                    Some((_, first)) if *first == role => {
-                        return Err(EncodeError::NamedTwice { role, name: name.clone() });
-                    }
-                    Some((_, first)) => {
-                        return Err(EncodeError::TwoRoles { name: name.clone(), first, second: role });
-                    }
-                    None => taken.push((name, role)),
-                }
-            }
-        }
-        Ok(())
+        let named = targets.iter().map(|name| (name, "a target"));
+        let named = named.chain(weight.iter().map(|weight| (weight.values(), "the weight")));
+        let ignored = ignore.iter().map(|name| (name, "ignored"));
+        let order = group.iter().map(|name| (name, "the group")).chain(time.iter().map(|name| (name, "the time")));
+        no_name_twice(named.clone().chain(ignored))?;
+        no_name_twice(named.chain(order))?;
+        Ok(self)
     }
 
     /// How to read the table: targets and weight must be numbers, ignored columns are not even looked at.
     pub fn read_options(&self) -> ReadOptions {
-        let weight = self.weight.as_ref().map(Weights::values);
-        let numeric = self.named_targets().iter().chain(weight).cloned().collect();
-        let needed = |name: &String| self.group.as_ref() == Some(name) || self.time.as_ref() == Some(name);
-        let ignored = self.ignore.iter().filter(|name| !needed(name)).cloned().collect();
-        ReadOptions { numeric_columns: numeric, ignored_columns: ignored, ..ReadOptions::default() }
+        let Roles { targets, ignore, group, time, .. } = &self.roles;
+        let numeric_columns = targets.iter().chain(self.roles.weight_column()).cloned().collect();
+        let needed = |name: &String| group.as_ref() == Some(name) || time.as_ref() == Some(name);
+        let ignored_columns = ignore.iter().filter(|name| !needed(name)).cloned().collect();
+        ReadOptions { numeric_columns, ignored_columns, ..ReadOptions::default() }
     }
 
     /// The roles in a given table; every name must be one of its columns.
-    pub fn resolve(&self, table: &Table) -> Result<Roles, EncodeError> {
-        let names: Vec<&str> = table.columns().iter().map(|c| c.name.as_str()).collect();
-        let check = |role: &'static str, name: &String, known: bool| {
-            if known {
-                return Ok(());
-            }
-            let nearest = nearest(name, names.iter().copied()).map(String::from);
-            Err(EncodeError::UnknownColumn { role, name: name.clone(), nearest })
-        };
-        for name in self.named_targets() {
-            check("a target", name, names.contains(&name.as_str()))?;
-        }
-        let weight = self.weight.as_ref().map(Weights::values);
-        if let Some(name) = weight {
-            check("the weight", name, names.contains(&name.as_str()))?;
-        }
-        for (place, role) in [(&self.group, "the group"), (&self.time, "the time")] {
-            if let Some(name) = place {
-                check(role, name, names.contains(&name.as_str()))?;
+    pub fn resolve(self, table: &Table) -> Result<Roles, EncodeError> {
+        let RoleChoice { mut roles, last } = self.checked()?;
+        let columns = || table.columns().iter().map(|column| column.name.as_str());
+        let named = roles.targets.iter().map(|name| (name, "a target"));
+        let named = named.chain(roles.weight_column().map(|name| (name, "the weight")));
+        let named = named.chain(roles.group.iter().map(|name| (name, "the group")));
+        let named = named.chain(roles.time.iter().map(|name| (name, "the time")));
+        let was_read = |name: &&String| !table.ignored().contains(name);
+        let ignored = roles.ignore.iter().filter(was_read).map(|name| (name, "one to ignore"));
+        for (name, role) in named.chain(ignored) {
+            if table.column(name).is_none() {
+                let nearest = nearest(name, columns()).map(String::from);
+                return Err(EncodeError::UnknownColumn { role, name: name.clone(), nearest });
             }
         }
-        for name in &self.ignore {
-            check("one to ignore", name, names.contains(&name.as_str()) || table.ignored().contains(name))?;
-        }
-        let is_date = |name: &&String| !table.column(name).is_some_and(Column::is_numeric);
-        let date = self.time.as_ref().filter(is_date);
-        let not_inputs = || self.ignore.iter().chain(weight).chain(&self.group).chain(date);
-        let has_role = |name: &str| not_inputs().any(|other| other == name);
-        let free: Vec<String> = names.iter().filter(|name| !has_role(name)).map(|name| name.to_string()).collect();
-        let targets = match &self.targets {
-            Targets::Named(targets) if targets.len() == free.len() => return Err(EncodeError::NoInputs),
-            Targets::Named(targets) => targets.clone(),
-            Targets::Last(count) if *count >= free.len() => {
-                return Err(EncodeError::LastTooMany { asked: *count, available: free.len() });
+        let free: Vec<String> = roles.inputs(table).map(|column| column.name.clone()).collect();
+        match last {
+            None if free.is_empty() => return Err(EncodeError::NoInputs),
+            None => {}
+            Some(asked) if asked >= free.len() => {
+                return Err(EncodeError::LastTooMany { asked, available: free.len() });
             }
-            Targets::Last(count) => free[free.len() - count..].to_vec(),
-        };
-        let (ignore, weight) = (self.ignore.clone(), self.weight.clone());
-        Ok(Roles { targets, ignore, weight, group: self.group.clone(), time: self.time.clone() })
+            Some(count) => roles.targets = free[free.len() - count..].to_vec(),
+        }
+        Ok(roles)
     }
 }
 
+/// An error if a column is named twice, in one role or in two.
+fn no_name_twice<'a>(named: impl Iterator<Item = (&'a String, &'static str)>) -> Result<(), EncodeError> {
+    let mut taken: HashMap<&String, &'static str> = HashMap::new();
+    for (name, role) in named {
+        match taken.insert(name, role) {
+            None => {}
+            Some(first) if first == role => return Err(EncodeError::NamedTwice { role, name: name.clone() }),
+            Some(first) => return Err(EncodeError::TwoRoles { name: name.clone(), first, second: role }),
+        }
+    }
+    Ok(())
+}
+
 impl Roles {
-    /// [`RoleChoice::parse`] and [`RoleChoice::resolve`] in one step, for a table that is already there.
-    pub fn resolve(
-        table: &Table,
-        targets: &[String],
-        ignore: &[String],
-        weight: Option<Weights<&str>>,
-    ) -> Result<Roles, EncodeError> {
-        RoleChoice::parse(targets, ignore, weight)?.resolve(table)
+    /// These columns to predict, all others as inputs.
+    pub fn of_targets<T: Into<String>>(targets: impl IntoIterator<Item = T>) -> Roles {
+        Roles { targets: targets.into_iter().map(Into::into).collect(), ..Roles::default() }
     }
 
     /// Name of the column with the row weights.

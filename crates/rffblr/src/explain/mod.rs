@@ -162,14 +162,7 @@ struct Background {
 
 /// Columns grouped back into the inputs of the table.
 fn inputs_of(model: &Model) -> Vec<Input> {
-    let Some(encoder) = model.encoder() else {
-        let number = |(column, name): (usize, &String)| Input {
-            name: name.clone(),
-            columns: vec![column],
-            kind: Kind::Number { median: None },
-        };
-        return model.input_names().iter().enumerate().map(number).collect();
-    };
+    let encoder = model.table_encoder();
     let origins = encoder.origins();
     let input = |(position, raw): (usize, &crate::data::RawInput)| Input {
         name: raw.name.clone(),

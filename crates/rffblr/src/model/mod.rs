@@ -15,7 +15,9 @@ mod waves;
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count, rounding_variance};
+use crate::data::{
+    Dataset, Encoder, Standardiser, TrainingTable, Weights, check_inputs, expect_count, rounding_variance,
+};
 use crate::error::{Error, Result};
 use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
@@ -27,6 +29,7 @@ pub(crate) use function::{Function, Part};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sinusoids::Sinusoids;
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 pub(crate) use waves::Waves;
 
@@ -138,6 +141,18 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         check: None,
         writer: file::WRITER.into(),
     })
+}
+
+impl TrainingTable {
+    /// Learns a model, which keeps the encoder and so predicts from tables of the same kind.
+    pub fn fit(&self, settings: &Settings) -> Result<Model> {
+        fit(self.dataset(), settings)?.with_encoder(self.encoder().clone())
+    }
+
+    /// The same, with an observer that sees every sweep and may ask to stop.
+    pub fn fit_observed(&self, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
+        fit_observed(self.dataset(), settings, observer)?.with_encoder(self.encoder().clone())
+    }
 }
 
 /// Rows from which the kernel is learned: each step of its climb costs their cube.
@@ -370,6 +385,15 @@ impl Model {
     /// How the inputs were made from a table, if the model was fitted to one.
     pub fn encoder(&self) -> Option<&Encoder> {
         self.encoder.as_ref()
+    }
+
+    /// How inputs are made from a table: as in training or, if the model was fitted to numbers, from columns of numbers with
+    /// the names of its inputs.
+    pub fn table_encoder(&self) -> Cow<'_, Encoder> {
+        match &self.encoder {
+            Some(encoder) => Cow::Borrowed(encoder),
+            None => Cow::Owned(Encoder::of_numbers(&self.input_names, &self.target_names)),
+        }
     }
 
     /// The settings of the fit.

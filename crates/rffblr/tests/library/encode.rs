@@ -49,7 +49,7 @@ fn list(names: &[&str]) -> Vec<String> {
 }
 
 fn roles(table: &Table) -> Roles {
-    Roles::resolve(table, &list(&["y,z"]), &[], Some(Weights::Repeats("w"))).unwrap()
+    RoleChoice::parse(&list(&["y,z"]), &[], Some(Weights::Repeats("w"))).unwrap().resolve(table).unwrap()
 }
 
 fn learned() -> (Encoder, Vec<Note>) {
@@ -177,7 +177,7 @@ fn missing_inputs_can_be_refused() {
 fn roles_are_checked_against_each_other_and_the_table() {
     let table = table();
     let resolve = |targets: &[&str], ignore: &[&str], weight: Option<&'static str>| {
-        Roles::resolve(&table, &list(targets), &list(ignore), weight.map(Weights::Relative))
+        RoleChoice::parse(&list(targets), &list(ignore), weight.map(Weights::Relative))?.resolve(&table)
     };
     // The last two that have no other role.
     assert_eq!(resolve(&["last:2"], &["z"], Some("w")).unwrap().targets, ["note", "y"]);

@@ -1,25 +1,24 @@
 //! One error type from table to prediction, and messages that say what to do.
 
 use crate::{normal, smooth};
-use rffblr::data::{Dataset, Encoder, MissingInputs, RoleChoice};
+use rffblr::data::{Dataset, Encoder, MissingInputs, RoleChoice, TrainingTable};
 use rffblr::explain::Explainer;
 use rffblr::linalg::Mat;
 use rffblr::metrics::{ReferenceMean, Scores};
 use rffblr::table::{Column, Table, Values};
 use rffblr::{CosineSettings, Error, Form, Model, Settings, TargetScale, fit};
 
-fn column(name: &str, cells: &[f64]) -> Column {
+pub fn column(name: &str, cells: &[f64]) -> Column {
     Column { name: name.into(), values: Values::Numeric(cells.to_vec()) }
 }
 
 /// Every stage in one function, each with `?`; the targets are those named.
 fn from_table_to_scores(columns: Vec<Column>, targets: &str, predicted_rows: usize) -> rffblr::Result<f64> {
     let table = Table::new(columns)?;
-    let roles = RoleChoice::parse(&[targets.to_owned()], &[], None)?.resolve(&table)?;
-    let (rows, _) = roles.observed_rows(&table)?;
-    let (encoder, _) = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute)?;
-    let (data, _) = encoder.dataset(&table, &rows)?;
-    let model = Model::from_json(&fit(&data, &Settings::DEFAULT)?.with_encoder(encoder)?.to_json()?)?;
+    let choice = RoleChoice::parse(&[targets.to_owned()], &[], None)?;
+    let training = TrainingTable::new(table, choice, MissingInputs::Impute)?;
+    let model = Model::from_json(&training.fit(&Settings::DEFAULT)?.to_json()?)?;
+    let data = training.dataset();
     let mean = model.predict(data.inputs().subrows(0, predicted_rows))?.mean;
     Ok(Scores::new(data.targets(), mean.as_ref(), None, ReferenceMean::Test)?.task_r2)
 }

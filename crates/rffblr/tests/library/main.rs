@@ -12,6 +12,7 @@ mod large;
 mod prediction;
 mod reference;
 mod suspicions;
+mod training;
 mod weights;
 
 use common::{assert_close, assert_tables, normal, smooth, with_gaps};

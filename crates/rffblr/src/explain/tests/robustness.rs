@@ -1,6 +1,6 @@
 use super::shapley::brute_force;
 use super::{changed, data, forms, row, with_machines};
-use crate::data::{Dataset, Encoder, MissingInputs, RoleChoice};
+use crate::data::{Dataset, MissingInputs, Roles, TrainingTable};
 use crate::explain::{Explainer, Kind, Value};
 use crate::kernel::{Kernel, KernelMachine};
 use crate::linalg::Mat;
@@ -26,12 +26,8 @@ fn encoded() -> (Model, Dataset) {
         numbers("y", &|n| (n as f64 * 0.9).sin() + (n * 7 % 3) as f64),
     ])
     .unwrap();
-    let choice = RoleChoice::parse(&["y".to_owned()], &[], None).unwrap();
-    let roles = choice.resolve(&table).unwrap();
-    let all: Vec<usize> = (0..24).collect();
-    let (encoder, _) = Encoder::learn(&table, &all, &roles, MissingInputs::Impute).unwrap();
-    let (data, _) = encoder.dataset(&table, &all).unwrap();
-    (fit(&data, &Settings::DEFAULT).unwrap().with_encoder(encoder).unwrap(), data)
+    let training = TrainingTable::new(table, Roles::of_targets(["y"]), MissingInputs::Impute).unwrap();
+    (training.fit(&Settings::DEFAULT).unwrap(), training.dataset().clone())
 }
 
 #[test]
