@@ -7,7 +7,7 @@ use rffblr::data::{Encoding, MissingInputs, Weights};
 use rffblr::internals::plural;
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::Mat;
-use rffblr::{Form, Model, Sinusoid, Stop};
+use rffblr::{Form, Model, Setting, Sinusoid, Stop};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -161,7 +161,9 @@ fn words(model: &Model) -> String {
         }
     }
     if kernels.is_empty() {
-        text += &format!("Kernel view: bandwidth {}. ", significant(model.bandwidths()[0]));
+        let spectrum = Setting::named("spectrum").ok().and_then(|spectrum| spectrum.value(model.settings()));
+        let bandwidth = significant(model.bandwidths()[0]);
+        text += &format!("Kernel view: {} with bandwidth {bandwidth}. ", spectrum.unwrap_or_default());
     }
     text += "Scale says how fast the function may change along an input, not how much the input matters.\n";
     if let Some(table) = sinusoid_table(model, sinusoids) {

@@ -38,7 +38,9 @@ impl Args for SettingArguments {
                 .help_heading(if setting.of_cosines { COSINES } else { HEADING })
                 .help(format!("{} [{}]", setting.meaning, setting.defaults()));
             match setting.values {
-                [placeholder] => flag.value_name(*placeholder),
+                [placeholder] => flag
+                    .value_name(*placeholder)
+                    .value_parser(|text: &str| setting.check(text).map(|()| text.to_string())),
                 words => flag.value_name("HOW").value_parser(PossibleValuesParser::new(words)),
             }
         });

@@ -275,7 +275,7 @@ impl Facts<'_> {
                 "each row left out in turn at the scales learned with it, a diagnostic that flatters".to_owned()
             });
         match checked.into_iter().chain(left_out).collect::<Vec<_>>() {
-            none if none.is_empty() => blank("how the model was validated; rffblr report MODEL DATA does it"),
+            none if none.is_empty() => blank("how the model was validated; a report with the training data does it"),
             both => both.join("; and "),
         }
     }
@@ -287,7 +287,7 @@ impl Facts<'_> {
         let tables: Vec<String> =
             checked.into_iter().chain(left_out).map(|(title, marks)| self.marks(&title, marks)).collect();
         match tables.is_empty() {
-            true => blank("scores; rffblr report MODEL DATA fills them in"),
+            true => blank("scores; a report with the training data has them"),
             false => tables.join("\n"),
         }
     }

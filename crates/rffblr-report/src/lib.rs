@@ -243,7 +243,7 @@ impl WhatIf {
         if kernel && !row_data {
             return Ok(WhatIf::without(
                 "This model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
-                 was asked to show no row (--no-row-data). A model of sinusoids (fit --sparsity) has a formula without them."
+                 was asked to show no row. A model of sinusoids (sparsity) has a formula without them."
                     .into(),
             ));
         }
@@ -257,28 +257,34 @@ impl WhatIf {
         if kernel && model.training_rows() > INTERVAL_ROWS {
             absent = Some(format!(
                 "Intervals are left out: with more than {INTERVAL_ROWS} training rows a browser would take too long. \
-                 rffblr predict gives them."
+                 A prediction from the model file has them."
             ));
         }
         if too_large(&file)
-            && let Some(shapes) = file["posterior"]["shapes"].as_array_mut()
+            && let Some(shapes) = shapes_of(&mut file)
         {
             shapes.clear();
             absent = Some(
-                "Intervals are left out: the covariance of so many terms would make this file too large. rffblr predict \
-                 gives them."
+                "Intervals are left out: the covariance of this many terms would make this file too large. A prediction from the \
+                 model file has them."
                     .into(),
             );
         }
         if too_large(&file) {
             return Ok(WhatIf::without(
                 "The formula of this model is too long for this page, which would take more than five million bytes. \
-                 rffblr predict evaluates it."
+                 A prediction from the model file evaluates it."
                     .into(),
             ));
         }
         Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
     }
+}
+
+/// The covariances of a formula of cosines.
+fn shapes_of(file: &mut Value) -> Option<&mut Vec<Value>> {
+    let form = file["function"].as_object_mut()?.values_mut().next()?;
+    form.pointer_mut("/waves/shapes")?.as_array_mut()
 }
 
 /// The template with each {{name}} replaced. What is put in is not looked at again.

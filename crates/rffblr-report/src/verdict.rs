@@ -56,7 +56,7 @@ impl Verdict {
         match model.stop() {
             Stop::Converged => {}
             Stop::MaxIterations => verdict.warnings.push(format!(
-                "The fit ended at its limit of {} steps before it converged; allow more (--max-iterations).",
+                "The fit ended at its limit of {} steps before it converged; allow more (max-iterations).",
                 model.settings().max_iterations
             )),
             Stop::Requested => verdict.warnings.push("The fit was stopped before it converged.".into()),

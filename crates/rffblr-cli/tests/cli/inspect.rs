@@ -62,7 +62,7 @@ fn targets_with_kernels_of_their_own_are_told_apart() {
     folder.put("cohort.csv", crate::common::cohort());
     folder.done(&["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "-omodel.json", "--max-iterations=5"]);
     change(&folder, |value| {
-        let groups = value["machine"]["groups"].as_array().unwrap();
+        let groups = value["function"]["kernel"]["groups"].as_array().unwrap();
         let one = |task: usize| {
             let group = groups.iter().find(|g| g["tasks"].as_array().unwrap().contains(&task.into())).unwrap();
             let at = group["tasks"].as_array().unwrap().iter().position(|c| *c == task).unwrap();
@@ -77,7 +77,7 @@ fn targets_with_kernels_of_their_own_are_told_apart() {
                 "coefficients": { "rows": rows, "columns": 1, "values": column },
             })
         };
-        value["machine"]["groups"] = serde_json::json!([one(1), one(0)]);
+        value["function"]["kernel"]["groups"] = serde_json::json!([one(1), one(0)]);
     });
     assert!(folder.done(&["verify", "changed.json"]).out.contains("10 probe predictions"));
     let ran = folder.done(&["inspect", "changed.json"]);

@@ -23,7 +23,7 @@ fn a_page_and_a_card_are_written() {
     assert_eq!(facts["targets"].as_array().unwrap().len(), 2);
     assert_eq!(facts["inputs"], serde_json::json!(["age", "dose", "colour"]));
     assert_eq!(facts["quality"]["rows"]["number"].as_array().unwrap().len(), 60);
-    assert!(facts["what_if"]["file"]["posterior"].is_object());
+    assert!(facts["what_if"]["file"]["function"]["cosines"].is_object());
     let sum: String = Sha256::digest(folder.text("cohort.csv")).iter().map(|b| format!("{b:02x}")).collect();
     assert!(facts["origin"].to_string().contains(&sum));
     assert!(facts["origin"].to_string().contains("rffblr report model.json cohort.csv --card card.md"));

@@ -1,6 +1,6 @@
 // What all figures share: numbers as people write them, plots in the style of the page, elements, tables.
 
-const NEEDS_DATA = "Needs the training data: rffblr report MODEL DATA.";
+const NEEDS_DATA = "Needs the training data: give them when the report is made.";
 const NEEDS_ROWS = "Left out: this report shows no single row (--no-row-data).";
 
 /** Four significant digits, as people write them. */

@@ -115,7 +115,7 @@ const INSIDE_FIGURES = [
       facts.inside.sinusoid_count
         ? null
         : "This model is a kernel machine: the sum of all cosines at once. " +
-          "fit --sparsity 0.75 gives a model of few sinusoids.",
+          "A fit with sparsity 0.75 gives a model of few sinusoids.",
     table: (facts, task) => wavesOf(facts, task),
     draw(facts, task, width) {
       const waves = wavesOf(facts, task);

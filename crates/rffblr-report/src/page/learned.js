@@ -1,6 +1,6 @@
 // Figures of what the model learned: which inputs matter, how targets depend on them.
 
-const NEEDS_BACKGROUND = "Needs rows to look at the function around: rffblr report MODEL DATA.";
+const NEEDS_BACKGROUND = "Needs rows to look at the function around: give the training data when the report is made.";
 const needsLearned = (facts) => (facts.learned ? null : NEEDS_BACKGROUND);
 const nameOf = (facts, input) => facts.learned.inputs[input].name;
 const MOST_INPUTS = 30;

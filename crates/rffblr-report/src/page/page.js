@@ -161,7 +161,7 @@ function removeTargets() {
 function frameWhatIf() {
   const title = element("h3", { textContent: "What if?", id: "what-if-title" });
   const read =
-    "Change an input and see the prediction move; this page evaluates the model's own formula, as rffblr predict does.";
+    "Change an input and see the prediction move; this page evaluates the model's own formula, as a prediction from the model file does.";
   const node = element(
     "figure",
     { id: "what-if", className: "wide" },

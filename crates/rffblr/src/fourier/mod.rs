@@ -52,6 +52,7 @@ pub struct Recipe {
 
 /// Bandwidth and input scales: the part of the features that is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Scales {
     /// Bandwidth γ.
     pub bandwidth: f64,

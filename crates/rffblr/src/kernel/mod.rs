@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 /// One family of cosines: the variance v of its share of the function and the scale γ of its spectrum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Family {
     /// Prior variance v of this family's share of a standardised target.
     pub variance: f64,
@@ -34,6 +35,7 @@ pub struct Family {
 
 /// The kernel, for standardised inputs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Kernel {
     /// v₀: variance of the direct links.
     pub linear: f64,

@@ -58,6 +58,7 @@ impl Verification {
 
 /// A matrix, column after column.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Table {
     rows: usize,
     columns: usize,
@@ -88,6 +89,7 @@ impl Table {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Columns {
     names: Vec<String>,
     mean: Vec<f64>,
@@ -95,6 +97,7 @@ struct Columns {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredShape {
     tasks: Vec<usize>,
     values: Vec<f64>,
@@ -103,6 +106,7 @@ struct StoredShape {
 
 /// A weighted sum of cosines and direct links.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredWaves {
     /// D×K, for standardised inputs.
     frequencies: Table,
@@ -116,6 +120,7 @@ struct StoredWaves {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredSinusoids {
     waves: StoredWaves,
     noise: Vec<Gamma>,
@@ -123,6 +128,7 @@ struct StoredSinusoids {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredCosines {
     waves: StoredWaves,
     noise: Vec<Gamma>,
@@ -141,6 +147,7 @@ enum StoredFunction {
 
 /// What a kernel machine needs: the training inputs, standardised, and what each group of tasks makes of them.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredMachine {
     rows: Table,
     root_weights: Vec<f64>,
@@ -149,6 +156,7 @@ struct StoredMachine {
 
 /// Tasks that share a kernel; lists and columns are in their order.
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct StoredGroup {
     tasks: Vec<usize>,
     kernel: Kernel,
@@ -160,6 +168,7 @@ struct StoredGroup {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Training {
     rows: usize,
     sha256: String,
@@ -174,6 +183,7 @@ struct Training {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Probes {
     inputs: Table,
     mean: Table,
@@ -181,6 +191,7 @@ struct Probes {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Stored {
     format: String,
     format_version: u64,

@@ -41,7 +41,9 @@ pub static SETTINGS: [Setting; 19] = [
         },
         set: |settings, text| {
             settings.form = match (&settings.form, number(text)?) {
-                (Form::Cosines(_), _) => return Err("is a setting of the exact kernel form".into()),
+                (Form::Cosines(_), _) => {
+                    return Err("is a setting of the exact kernel form; leave out the preset or this".into());
+                }
                 (_, 0.0) => Form::Kernel,
                 (_, sparsity) if sparsity > 0.0 && sparsity < 1.0 => Form::Sinusoids { sparsity },
                 _ => return Err("write a number from 0 up to, but not including, 1".into()),
@@ -223,6 +225,12 @@ impl Setting {
                 known: names().collect(),
             }
         })
+    }
+
+    /// Whether a text can be a value of this setting; the error says what to write.
+    pub fn check(&self, text: &str) -> std::result::Result<(), String> {
+        let mut settings = if self.of_cosines { Settings::COSINES } else { Settings::DEFAULT };
+        (self.set)(&mut settings, text.trim())
     }
 
     /// The value in these settings, as [`Settings::named`] reads it; none if their form has no such setting.

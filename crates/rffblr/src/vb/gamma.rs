@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Ga(shape, rate), mean shape/rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Gamma {
     /// Shape a.
     pub shape: f64,

@@ -208,7 +208,7 @@ fn inconsistent_kernel_machines_are_refused() {
         ),
         (
             "function.kernel.groups.kernel",
-            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["rbf"]["scale"] = json!(0.0)),
+            Box::new(|v| v["function"]["kernel"]["groups"][0]["kernel"]["rbf"]["bandwidth"] = json!(0.0)),
         ),
         (
             "function.kernel.groups.kernel.input_scales",
