@@ -70,7 +70,7 @@ fn row_data_can_be_left_out() {
     folder.done(&["report", "model.json", "cohort.csv", "--no-row-data", "-opage.html", "-q"]);
     let facts = facts(&folder.text("page.html"));
     assert!(facts["quality"]["rows"].is_null() && facts["local"].is_null() && facts["what_if"]["file"].is_null());
-    assert!(facts["what_if"]["absent"].as_str().unwrap().contains("--no-row-data"));
+    assert!(facts["what_if"]["absent"].as_str().unwrap().contains("asked to show no row"));
     // What speaks of all rows together stays.
     assert!(facts["quality"]["tasks"][0]["r2"].as_f64().unwrap() > 0.0);
 }
