@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rffblr::metrics::{OutOfFold, SplitBy};
 use rffblr_methods::evaluate::{self, Refits};
-use rffblr_methods::folds::{Folds, Split};
+use rffblr_methods::folds::Folds;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
@@ -75,8 +75,7 @@ pub fn check(
             progress.lock().unwrap_or_else(PoisonError::into_inner).tell(|| refits);
             ControlFlow::Continue(())
         };
-        let split = |fold: usize| Ok(Split::of_table(&training, &folds, fold)?.0);
-        evaluate::check(&settings, &folds, by, split, &observer)
+        evaluate::check(&settings, &training, &folds, by, &observer)
     })?;
     let (found, _) = found.map_err(Failure::from)?.ok_or_else(|| PyRuntimeError::new_err("the check was stopped"))?;
     let checked = rffblr::Model::clone(&model.model).with_check(found).map_err(Failure::from)?;

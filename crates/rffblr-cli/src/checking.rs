@@ -3,13 +3,13 @@
 use crate::output;
 use crate::output::significant;
 use crate::watch::duration;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use indicatif::ProgressBar;
 use rffblr::Settings;
 use rffblr::data::TrainingTable;
 use rffblr::metrics::{Check, SplitBy, with_error};
 use rffblr_methods::evaluate::{Refits, check};
-use rffblr_methods::folds::{Folds, Split};
+use rffblr_methods::folds::Folds;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -97,14 +97,12 @@ impl Plan {
             let too_long = is_timed && refits.done < count && expected(refits) > PATIENCE;
             if too_long { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let named = |fold: usize| format!("refit {} of {count}", fold + 1);
-        let split = |fold: usize| Ok(Split::of_table(training, &folds, fold).with_context(|| named(fold))?.0);
-        let found = check(settings, &folds, by, split, &observer);
+        let found = check(settings, training, &folds, by, &observer);
         bar.finish_and_clear();
         match found {
             Ok(Some((check, _))) => Ok(Ok(check)),
             Ok(None) => Ok(Err(too_long(PATIENCE.max(start.elapsed().as_secs_f64())))),
-            Err(problem) if asked => Err(problem),
+            Err(problem) if asked => Err(problem.into()),
             Err(problem) => Ok(Err(format!("{UNCHECKED}: {problem:#}."))),
         }
     }

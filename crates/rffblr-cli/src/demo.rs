@@ -3,11 +3,10 @@
 use crate::checking::Plan;
 use crate::{output, predict, report};
 use anyhow::{Context, Result, bail};
-use rffblr::data::{Cohort, Dataset, MissingInputs, Roles, TrainingTable, cohort};
-use rffblr::linalg::MatRef;
+use rffblr::data::{Cohort, MissingInputs, Roles, TrainingTable, cohort};
 use rffblr::{CosineSettings, Form, InputScales, Model, Settings, Stop, metrics};
 use rffblr_report::{Options, Report};
-use rffblr_tables::{Column, Table, Values, write_csv};
+use rffblr_tables::write_csv;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -49,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         ("paper + input scales", Settings { form: scaled.into(), ..Settings::PAPER }),
     ];
     let roles = Roles::of_targets(cohort.train.target_names());
-    let training = TrainingTable::new(table(&cohort.train)?, roles, MissingInputs::Impute)?;
+    let training = TrainingTable::new(cohort.train.table()?, roles, MissingInputs::Impute)?;
     let (mut summary, mut per_task, mut kept) = (Vec::new(), Vec::new(), None);
     for (name, settings) in presets {
         let start = Instant::now();
@@ -124,7 +123,7 @@ fn save(
     let predictions = predict::columns(&model, &model.predict(cohort.test.inputs())?, 0.9)?;
     let file = |name: &str| arguments.output.join(name);
     for (name, table) in
-        [("train.csv", training.table()), ("test.csv", &self::table(&cohort.test)?), ("predictions.csv", &predictions)]
+        [("train.csv", training.table()), ("test.csv", &cohort.test.table()?), ("predictions.csv", &predictions)]
     {
         output::save(&file(name), arguments.force, |out| Ok(write_csv(table, out)?))?;
     }
@@ -151,18 +150,4 @@ fn save(
         cohort.train.target_names().join(",")
     ));
     Ok(())
-}
-
-/// Inputs and targets as the columns of a table.
-fn table(data: &Dataset) -> Result<Table> {
-    let columns = |names: &[String], values: MatRef<'_, f64>| -> Vec<Column> {
-        let column = |(index, name): (usize, &String)| Column {
-            name: name.clone(),
-            values: Values::Numeric(values.col(index).iter().copied().collect()),
-        };
-        names.iter().enumerate().map(column).collect()
-    };
-    let mut all = columns(data.input_names(), data.inputs());
-    all.extend(columns(data.target_names(), data.targets()));
-    Ok(Table::new(all)?)
 }

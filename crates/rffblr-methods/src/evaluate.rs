@@ -10,11 +10,12 @@ pub use parallel::in_parallel;
 pub use rffblr::metrics::LEVEL;
 
 use crate::method::{Chosen, Method};
-use crate::select::Plan;
+use crate::select::{Plan, Progress};
 use rffblr::Result;
 use rffblr::data::Standardiser;
 use rffblr::metrics::{HeldOut, ReferenceMean, Scores, Spread};
 use serde::Serialize;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// How a method did on one fold.
@@ -28,6 +29,13 @@ pub struct FoldResult {
     pub fit_seconds: f64,
     /// Wall-clock time of the prediction: long for methods that learn from the rows they predict.
     pub predict_seconds: f64,
+    /// Of the fit, the seconds of inner folds.
+    pub inner_seconds: f64,
+    /// Inner folds found in a journal.
+    pub inner_folds_remembered: usize,
+    /// Time the processor spent on fit and prediction, where the system tells: other programs do not lengthen it. It is that
+    /// of the calling thread, and so of the whole if that is the only one.
+    pub cpu_seconds: Option<f64>,
     /// Hyper-parameters found by selection, by name.
     pub chosen: Vec<(&'static str, Chosen)>,
     /// Features the prediction is made of, for methods that choose among features.
@@ -44,6 +52,11 @@ impl FoldResult {
         self.scores.per_task.observed.iter().any(|&count| count > 0)
     }
 
+    /// Seconds of fit and prediction apart from inner folds.
+    pub fn other_seconds(&self) -> f64 {
+        (self.fit_seconds + self.predict_seconds - self.inner_seconds).max(0.0)
+    }
+
     /// Whether the observed test cells of a task differ, so that it has an R².
     pub fn varies(&self, task: usize) -> bool {
         self.held_out.varies(task)
@@ -52,12 +65,25 @@ impl FoldResult {
 
 /// Fits a method to the training rows of a fold and scores its forecast of the test rows.
 pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<FoldResult> {
-    let start = Instant::now();
-    let fitted = method.fit(&split.train, plan)?;
+    let inner = Mutex::new((0.0, 0));
+    let progress = |progress: Progress| {
+        let mut inner = inner.lock().unwrap_or_else(PoisonError::into_inner);
+        match progress.seconds {
+            Some(seconds) => inner.0 += seconds,
+            None => inner.1 += 1,
+        }
+        if let Some(tell) = plan.progress {
+            tell(progress);
+        }
+    };
+    let (start, processor) = (Instant::now(), thread_seconds());
+    let fitted = method.fit(&split.train, &Plan { progress: Some(&progress), ..*plan })?;
     let fit_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
     let forecast = fitted.predict(split.test_inputs.as_ref())?;
     let predict_seconds = start.elapsed().as_secs_f64();
+    let cpu_seconds = thread_seconds().zip(processor).map(|(end, start)| end - start);
+    let (inner_seconds, inner_folds_remembered) = *inner.lock().unwrap_or_else(PoisonError::into_inner);
     let spread = forecast.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
     let means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
     let reference = ReferenceMean::Train(&means);
@@ -66,11 +92,20 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
         test_rows: split.test_inputs.nrows(),
         fit_seconds,
         predict_seconds,
+        inner_seconds,
+        inner_folds_remembered,
+        cpu_seconds,
         chosen: fitted.chosen(),
         active_features: fitted.active_features(),
         scores: Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, reference)?,
         held_out: HeldOut { truth: split.test_targets.clone(), mean: forecast.mean, std: forecast.std },
     })
+}
+
+/// Seconds the processor has spent on this thread so far, where the system tells.
+pub fn thread_seconds() -> Option<f64> {
+    let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(spent.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
 }
 
 /// Mean and population standard deviation of a number over folds.

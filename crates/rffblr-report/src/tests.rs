@@ -1,12 +1,12 @@
 //! What the block of facts says, against the model it comes from. The page that shows it is tested in a browser.
 
 use super::*;
-use rffblr::data::cohort;
+use rffblr::data::{MissingInputs, Roles, TrainingTable, cohort};
 use rffblr::linalg::Mat;
 use rffblr::metrics::SplitBy;
 use rffblr::{Settings, fit};
 use rffblr_methods::evaluate::check;
-use rffblr_methods::folds::{Folds, Split};
+use rffblr_methods::folds::Folds;
 use std::ops::ControlFlow;
 
 fn wave(n: usize, d: usize) -> f64 {
@@ -111,7 +111,9 @@ fn the_refits_have_the_verdict_even_without_data() {
     let settings = Settings::DEFAULT;
     let folds = Folds::random(60, 4, 3).unwrap();
     let by = SplitBy::Group { column: Some("a_b".into()), seed: 3 };
-    let found = check(&settings, &folds, by, |fold| Split::new(&data, &folds, fold), &|_| ControlFlow::Continue(()));
+    let roles = Roles::of_targets(data.target_names());
+    let training = TrainingTable::new(data.table().unwrap(), roles, MissingInputs::Error).unwrap();
+    let found = check(&settings, &training, &folds, by, &|_| ControlFlow::Continue(()));
     let (check, _) = found.unwrap().unwrap();
     let model = fit(&data, &settings).unwrap().with_check(check.clone()).unwrap();
     for data in [Some(&data), None] {

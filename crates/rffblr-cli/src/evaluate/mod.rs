@@ -9,13 +9,13 @@ use crate::watch::Watch;
 use anyhow::{Result, bail};
 use rffblr::data::TrainingTable;
 use rffblr::metrics::SplitBy;
-use rffblr_methods::evaluate::{FoldResult, evaluate, in_parallel};
-use rffblr_methods::folds::{Folds, Split};
+use rffblr_methods::evaluate::FoldResult;
+use rffblr_methods::folds::Folds;
 use rffblr_methods::method::{Method, by_name};
-use rffblr_methods::select::{Plan, Progress};
+use rffblr_methods::select::Progress;
+use rffblr_methods::{CrossValidation, Job, cross_validate};
 use selection::{Selection, SelectionArguments};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 #[derive(clap::Args)]
 #[command(before_long_help = "\
@@ -73,8 +73,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.quiet {
         tell(&folds);
     }
-    let selection = arguments.selection.open(arguments.fold_file.as_deref(), &folds, arguments.quiet)?;
-    let results = cross_validate(&training, &folds, &methods, &selection, arguments)?;
+    let selection = arguments.selection.open(arguments.fold_file.as_deref(), &training, &folds, arguments.quiet)?;
+    let results = run_folds(&training, &folds, &methods, &selection, arguments)?;
     if !arguments.quiet && results.iter().flatten().any(|fold| !fold.is_scored()) {
         output::note("folds whose test rows have no observed target are left out of the means");
     }
@@ -112,41 +112,32 @@ fn tell(folds: &Folds) {
 }
 
 /// The results of every method, fold by fold.
-fn cross_validate(
+fn run_folds(
     training: &TrainingTable,
     folds: &Folds,
     methods: &[&dyn Method],
     selection: &Selection,
     arguments: &Arguments,
 ) -> Result<Vec<Vec<FoldResult>>> {
-    let jobs = folds.count() * methods.len();
-    let workers = rayon::current_num_threads().min(jobs);
+    let (seed, inner) = (arguments.seed, selection.inner_folds());
+    let of_fold = |fold: usize| methods.iter().map(move |&method| Job { method, training, folds, fold, seed, inner });
+    let jobs: Vec<Job<'_>> = (0..folds.count()).flat_map(of_fold).collect();
+    let workers = rayon::current_num_threads().min(jobs.len());
     let series = methods.iter().map(|method| (method.name().to_owned(), folds.count()));
     let watch = Watch::new(series, workers, arguments.quiet);
-    let results = in_parallel(workers, jobs, |job| -> Result<FoldResult> {
-        let (fold, number) = (job / methods.len(), job % methods.len());
-        let method = methods[number];
-        let selecting = Mutex::new(0.0);
-        let progress = |progress: Progress| {
-            *selecting.lock().unwrap_or_else(PoisonError::into_inner) += progress.seconds.unwrap_or(0.0);
-            watch.inner_fold(number, progress);
-        };
-        let fit = || -> Result<FoldResult> {
-            let (split, rows) = Split::of_table(training, folds, fold)?;
-            let inner = selection.inner_folds(fold, &rows, arguments.seed)?;
-            let (seed, grid, inner) = (arguments.seed, selection.grid, inner.as_deref());
-            let plan = Plan { seed, grid, inner, journal: selection.journal.as_ref(), progress: Some(&progress) };
-            Ok(evaluate(method, &split, &plan)?)
-        };
-        let result = fit().map_err(|problem| {
+    let progress = |job: usize, progress: Progress| watch.inner_fold(job % methods.len(), progress);
+    let (grid, journal) = (selection.grid, selection.journal.as_ref());
+    let how = CrossValidation { workers, grid, journal, progress: Some(&progress) };
+    let results = cross_validate(&jobs, &how, |number, result| {
+        let Job { method, fold, .. } = jobs[number];
+        let result = result.map_err(|problem| {
             // What a method cannot do names the method already.
-            let named = matches!(problem.downcast_ref(), Some(rffblr::Error::Unsupported { .. }));
+            let named = matches!(problem, rffblr::Error::Unsupported { .. });
             let method = if named { String::new() } else { format!(", method {}", method.name()) };
-            problem.context(format!("fold {}{method}", fold + 1))
+            anyhow::Error::from(problem).context(format!("fold {}{method}", fold + 1))
         })?;
-        let seconds = result.fit_seconds + result.predict_seconds;
-        watch.fit(number, (seconds - *selecting.lock().unwrap_or_else(PoisonError::into_inner)).max(0.0));
-        Ok(result)
+        watch.fit(number % methods.len(), result.other_seconds());
+        anyhow::Ok(result)
     });
     watch.finish();
     let mut by_method: Vec<Vec<FoldResult>> = methods.iter().map(|_| Vec::new()).collect();

@@ -3,6 +3,8 @@
 use crate::output;
 use anyhow::{Context, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use rffblr::data::TrainingTable;
+use rffblr_methods::InnerFolds;
 use rffblr_methods::folds::{Folds, NestedFolds};
 use rffblr_methods::select::{Grid, INNER_FOLDS, Journal, deal};
 use serde_json::{Value, json};
@@ -52,7 +54,13 @@ pub struct Selection {
 
 impl SelectionArguments {
     /// Reads the files; notes say what is used without having been asked for.
-    pub fn open(&self, fold_file: Option<&Path>, folds: &Folds, quiet: bool) -> Result<Selection> {
+    pub fn open(
+        &self,
+        fold_file: Option<&Path>,
+        training: &TrainingTable,
+        folds: &Folds,
+        quiet: bool,
+    ) -> Result<Selection> {
         let beside = fold_file.map(nested_name).filter(|file| self.inner_folds.is_none() && file.is_file());
         if let (Some(file), None, false) = (&beside, &self.inner_fold_file, quiet) {
             let file = file.display();
@@ -63,7 +71,13 @@ impl SelectionArguments {
                 let nested = NestedFolds::read(&file, folds)?;
                 Inner::Listed(file, nested)
             }
-            (None, Some(count)) => Inner::Dealt(count),
+            (None, Some(count)) => {
+                // Told before the first fit.
+                for fold in 0..folds.count() {
+                    deal(folds.train_in(training, fold).len(), count, 0).context("--inner-folds")?;
+                }
+                Inner::Dealt(count)
+            }
             (None, None) => Inner::Usual,
         };
         let journal = self.journal.as_deref().map(Journal::open).transpose()?;
@@ -83,12 +97,12 @@ fn nested_name(fold_file: &Path) -> PathBuf {
 }
 
 impl Selection {
-    /// The inner folds of an outer fold that trains on these rows of the table; `None` leaves them to the library.
-    pub fn inner_folds(&self, outer: usize, train: &[usize], seed: u64) -> Result<Option<Vec<Vec<usize>>>> {
+    /// Where the inner folds of every outer fold come from.
+    pub fn inner_folds(&self) -> InnerFolds<'_> {
         match &self.inner {
-            Inner::Usual => Ok(None),
-            Inner::Dealt(count) => Ok(Some(deal(train.len(), *count, seed).context("--inner-folds")?)),
-            Inner::Listed(_, nested) => Ok(Some(nested.positions(outer, train))),
+            Inner::Usual => InnerFolds::Usual,
+            Inner::Dealt(count) => InnerFolds::Dealt(*count),
+            Inner::Listed(_, nested) => InnerFolds::Listed(nested),
         }
     }
 

@@ -1,14 +1,14 @@
 //! What one fit to synthetic data costs, measured in a process of its own: its memory is then that of the fit, whatever
 //! was fitted before.
 
-use super::record::{machine, thread_seconds};
+use super::record::machine;
 use anyhow::{Context, Result, bail};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
-use rffblr_methods::evaluate::in_parallel;
+use rffblr_methods::evaluate::{in_parallel, thread_seconds};
 use rffblr_methods::method::by_name;
 use rffblr_methods::select::Plan;
 use serde::{Deserialize, Serialize};

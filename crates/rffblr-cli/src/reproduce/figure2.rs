@@ -1,21 +1,22 @@
 //! `rffblr reproduce figure2`: accuracy against the number of features to begin with, and how many of them stay.
 
 use super::document::{Block, Document, Entry, Table};
+use super::fits::{Fit, record_all};
 use super::plot::{self, Curve, Look, Panel, Picture};
-use super::record::{Key, Record, evaluate_timed};
+use super::record::{Key, Record};
 use super::source::Source;
 use super::store::{self, Store};
 use super::{RunArguments, report_failures, summary, table2};
 use crate::output;
-use crate::watch::Watch;
 use anyhow::{Result, bail};
 use rffblr::{CosineSettings, FeatureCount, Settings};
 use rffblr_methods::baselines::{Layer, SbElm};
-use rffblr_methods::evaluate::{Split, Summary, in_parallel};
+use rffblr_methods::evaluate::Summary;
 use rffblr_methods::method::{Chosen, Method, RffBlr};
-use rffblr_methods::select::{Journal, Plan};
+use rffblr_methods::select::Journal;
+use rffblr_methods::{CrossValidation, Job, cross_validate};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// Name of the experiment in its raw results.
 pub const EXPERIMENT: &str = "figure2";
@@ -82,137 +83,112 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let store: Store<Record> = Store::open(&run.out, EXPERIMENT)?;
     let journal = run.open_journal()?;
     let known = store.records();
-    let pairs = machines.iter().flat_map(|&machine| sources.iter().map(move |source| (machine, source)));
-    let series: Vec<(Machine, &Source)> = pairs.collect();
-    for (machine, source) in &series {
-        source.setting(run.grid).refuse_others(&known, machine.name(), source.name)?;
-    }
-    let chosen = match &arguments.table2 {
+    let chosen: Vec<Record> = match &arguments.table2 {
         Some(folder) => store::read(folder, table2::EXPERIMENT)?,
         None => Vec::new(),
     };
-    let failures = run_all(run, &series, &known, &store, &Bandwidths { chosen, journal })?;
+    let mut wanted = Vec::new();
+    for &machine in &machines {
+        for source in &sources {
+            source.setting(run.grid).refuse_others(&known, machine.name(), source.name)?;
+            let folds = 0..source.folds.count();
+            let keys = folds.flat_map(|fold| PER_ROW.map(|per_row| key(machine, source, fold, Some(per_row))));
+            wanted.extend(keys.map(|key| (machine, source, key)));
+        }
+    }
+    wanted.retain(|(_, _, key)| !known.iter().any(|record| record.key == *key));
+    let (bandwidths, mut failures) = Bandwidths::choose(&wanted, run, chosen, &journal)?;
+    let method = |(machine, _, key): &Wanted<'_>| machine.with(key.per_row?, || bandwidths.exponent(key));
+    let methods: Vec<Option<Box<dyn Method>>> = wanted.iter().map(method).collect();
+    let fits = wanted
+        .iter()
+        .zip(&methods)
+        .filter_map(|((_, source, key), method)| Some(Fit { method: method.as_deref()?, source, key: key.clone() }));
+    let fits: Vec<Fit<'_>> = fits.collect();
+    failures.extend(record_all(&fits, run, &store, &journal, |_, _| {})?);
     write(&store.records(), &run.out)?;
     if !run.quiet {
         output::note(&format!("figure: {}", run.out.join("figure2.png").display()));
     }
-    report_failures(&failures.0, failures.1)
+    report_failures(&failures, wanted.len())
 }
 
-/// Where the bandwidth of SB-ELM comes from.
-struct Bandwidths {
-    /// Results of Table 2.
-    chosen: Vec<Record>,
-    journal: Journal,
+/// A fit that is not recorded yet.
+type Wanted<'a> = (Machine, &'a Source, Key);
+
+fn key(machine: Machine, source: &Source, fold: usize, per_row: Option<f64>) -> Key {
+    let (method, dataset) = (machine.name().to_owned(), source.name.to_owned());
+    Key { method, dataset, fold: fold + 1, seed: 0, per_row }
 }
+
+impl Machine {
+    /// With so many features for each row; SB-ELM has log₂ of its γD besides, and is none without.
+    fn with(self, per_row: f64, exponent: impl Fn() -> Option<i32>) -> Option<Box<dyn Method>> {
+        if self == Machine::SbElm {
+            return Some(Box::new(SbElm { layer: Layer::Given { per_row, exponent: exponent()? } }));
+        }
+        let (features, links) = (FeatureCount::PerRow(per_row), self == Machine::PaperLinks);
+        let cosines = CosineSettings { features, links, ..CosineSettings::PAPER };
+        let settings = Settings { form: cosines.into(), ..Settings::PAPER };
+        Some(Box::new(RffBlr { name: self.name(), describe: "", settings }))
+    }
+}
+
+/// log₂ of γD of SB-ELM by data set and fold.
+struct Bandwidths(BTreeMap<(String, usize), i32>);
 
 impl Bandwidths {
-    /// log₂ of γD for a fold: as chosen for Table 2 on the same rows and grid, or chosen now.
-    fn exponent(&self, source: &Source, fold: usize, split: &Split, plan: &Plan<'_>) -> Result<i32> {
-        let (setting, name) = (source.setting(plan.grid), Machine::SbElm.name());
-        let same = |record: &&Record| {
-            let key = &record.key;
-            key.method == name
-                && key.dataset == source.name
-                && (key.fold, key.seed) == (fold + 1, plan.seed)
-                && record.setting == setting
-        };
-        match self.chosen.iter().find(same).and_then(|record| record.chosen.get("gamma")) {
-            Some(Chosen::TwoToPerInput(exponent)) => Ok(*exponent),
-            _ => Ok(SbElm::choose_exponent(&split.train, &Plan { journal: Some(&self.journal), ..*plan })?),
-        }
-    }
-}
-
-/// One fold of one method on one data set, with the numbers of features still to be tried.
-struct Job {
-    series: usize,
-    fold: usize,
-    per_row: Vec<f64>,
-}
-
-fn key(machine: Machine, source: &Source, fold: usize, per_row: f64) -> Key {
-    let (method, dataset) = (machine.name().to_owned(), source.name.to_owned());
-    Key { method, dataset, fold: fold + 1, seed: 0, per_row: Some(per_row) }
-}
-
-/// Runs what is not recorded; gives what failed, in words, and the number of jobs.
-fn run_all(
-    run: &RunArguments,
-    series: &[(Machine, &Source)],
-    known: &[Record],
-    store: &Store<Record>,
-    bandwidths: &Bandwidths,
-) -> Result<(Vec<String>, usize)> {
-    let mut jobs = Vec::new();
-    for (number, &(machine, source)) in series.iter().enumerate() {
-        for fold in 0..source.folds.count() {
-            let is_new = |&per_row: &f64| {
-                let key = key(machine, source, fold, per_row);
-                !known.iter().any(|record| record.key == key)
+    /// For all fits that are wanted: as chosen for Table 2 on the same rows and grid, or else chosen now, as there. Also
+    /// gives what failed, in words.
+    fn choose(
+        wanted: &[Wanted<'_>],
+        run: &RunArguments,
+        chosen: Vec<Record>,
+        journal: &Journal,
+    ) -> Result<(Bandwidths, Vec<String>)> {
+        let (mut found, mut left) = (BTreeMap::new(), BTreeMap::new());
+        for (machine, source, key) in wanted.iter().filter(|(machine, ..)| *machine == Machine::SbElm) {
+            let (place, key) = ((key.dataset.clone(), key.fold), self::key(*machine, source, key.fold - 1, None));
+            let setting = source.setting(run.grid);
+            let known = chosen.iter().find(|record| record.key == key && record.setting == setting);
+            match known.and_then(|record| exponent(record.chosen.get("gamma"))) {
+                Some(exponent) => found.insert(place, exponent).map(drop),
+                None => left.insert(place, Fit { method: &SbElm::PAPER, source, key }).map(drop),
             };
-            jobs.push(Job { series: number, fold, per_row: PER_ROW.into_iter().filter(is_new).collect() });
         }
+        let jobs: Vec<Job<'_>> = left.values().map(Fit::job).collect();
+        let how = CrossValidation {
+            workers: run.workers(jobs.len()),
+            grid: run.grid,
+            journal: Some(journal),
+            progress: None,
+        };
+        let results = cross_validate(&jobs, &how, |_, result| -> Result<_> { Ok(result) })?;
+        let mut failures = Vec::new();
+        for ((dataset, fold), result) in left.into_keys().zip(results) {
+            match result {
+                Ok(result) => {
+                    let gamma = result.chosen.iter().find(|(name, _)| *name == "gamma");
+                    found.extend(exponent(gamma.map(|(_, value)| value)).map(|exponent| ((dataset, fold), exponent)));
+                }
+                Err(problem) => {
+                    failures.push(format!("{} on {dataset}, fold {fold}: {problem}", Machine::SbElm.name()))
+                }
+            }
+        }
+        Ok((Bandwidths(found), failures))
     }
-    jobs.retain(|job| !job.per_row.is_empty());
-    let fits = |number: usize| jobs.iter().filter(|job| job.series == number).map(|job| job.per_row.len()).sum();
-    let name = |(machine, source): &(Machine, &Source)| format!("{} on {}", machine.name(), source.name);
-    let workers = run.workers(jobs.len());
-    let watched = series.iter().enumerate().map(|(number, series)| (name(series), fits(number)));
-    let watch = Watch::new(watched, workers, run.quiet);
-    let failures = Mutex::new(Vec::new());
-    in_parallel(workers, jobs.len(), |number| -> Result<()> {
-        let job = &jobs[number];
-        if let Err(problem) = run_job(series[job.series], job, run, store, bandwidths, &watch) {
-            let text = format!("{}, fold {}: {problem:#}", name(&series[job.series]), job.fold + 1);
-            watch.tell(&format!("error: {text}"));
-            failures.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-        }
-        Ok(())
-    })?;
-    watch.finish();
-    Ok((failures.into_inner().unwrap_or_else(PoisonError::into_inner), jobs.len()))
+
+    fn exponent(&self, key: &Key) -> Option<i32> {
+        self.0.get(&(key.dataset.clone(), key.fold)).copied()
+    }
 }
 
-/// All numbers of features of one fold, each recorded as it is done.
-fn run_job(
-    (machine, source): (Machine, &Source),
-    job: &Job,
-    run: &RunArguments,
-    store: &Store<Record>,
-    bandwidths: &Bandwidths,
-    watch: &Watch,
-) -> Result<()> {
-    let (split, rows) = Split::of_table(&source.training, &source.folds, job.fold)?;
-    let inner = source.inner_folds(job.fold, &rows);
-    let plan = Plan { seed: 0, grid: run.grid, inner: inner.as_deref(), journal: None, progress: None };
-    let exponent = match machine {
-        Machine::SbElm => bandwidths.exponent(source, job.fold, &split, &plan)?,
-        Machine::Paper | Machine::PaperLinks => 0,
-    };
-    for &per_row in &job.per_row {
-        let record = run_fit(machine, source, &split, &plan, (job.fold, per_row, exponent))?;
-        watch.fit(job.series, record.fit_seconds + record.predict_seconds);
-        store.add(record)?;
+fn exponent(gamma: Option<&Chosen>) -> Option<i32> {
+    match gamma {
+        Some(Chosen::TwoToPerInput(exponent)) => Some(*exponent),
+        _ => None,
     }
-    Ok(())
-}
-
-fn run_fit(
-    machine: Machine,
-    source: &Source,
-    split: &Split,
-    plan: &Plan<'_>,
-    (fold, per_row, exponent): (usize, f64, i32),
-) -> Result<Record> {
-    let features = FeatureCount::PerRow(per_row);
-    let cosines = CosineSettings { features, links: machine == Machine::PaperLinks, ..CosineSettings::PAPER };
-    let settings = Settings { form: cosines.into(), ..Settings::PAPER };
-    let paper = RffBlr { name: machine.name(), describe: "", settings };
-    let elm = SbElm { layer: Layer::Given { per_row, exponent } };
-    let method: &dyn Method = if machine == Machine::SbElm { &elm } else { &paper };
-    let (result, cpu_seconds) = evaluate_timed(method, split, plan)?;
-    Ok(Record::new(key(machine, source, fold, per_row), source.setting(plan.grid), result, cpu_seconds, 0))
 }
 
 /// One point of a curve.

@@ -5,6 +5,7 @@ mod cost;
 mod document;
 mod figure2;
 mod figure3;
+mod fits;
 mod plot;
 mod published;
 mod record;

@@ -2,9 +2,8 @@
 
 use anyhow::{Result, bail};
 use rffblr::metrics::Scores;
-use rffblr_methods::evaluate::{FoldResult, Split, evaluate};
-use rffblr_methods::method::{Chosen, Method};
-use rffblr_methods::select::Plan;
+use rffblr_methods::evaluate::FoldResult;
+use rffblr_methods::method::Chosen;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -90,13 +89,7 @@ pub struct Record {
 }
 
 impl Record {
-    pub fn new(
-        key: Key,
-        setting: Setting,
-        result: FoldResult,
-        cpu_seconds: Option<f64>,
-        inner_folds_remembered: usize,
-    ) -> Record {
+    pub fn new(key: Key, setting: Setting, result: FoldResult) -> Record {
         Record {
             key,
             setting,
@@ -106,8 +99,8 @@ impl Record {
             test_rows: result.test_rows,
             fit_seconds: result.fit_seconds,
             predict_seconds: result.predict_seconds,
-            cpu_seconds,
-            inner_folds_remembered,
+            cpu_seconds: result.cpu_seconds,
+            inner_folds_remembered: result.inner_folds_remembered,
             active_features: result.active_features,
             chosen: result.chosen.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             scores: result.scores,
@@ -125,13 +118,6 @@ impl Record {
     }
 }
 
-/// Evaluates a method on a fold; also gives the seconds the processor spent on it.
-pub fn evaluate_timed(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<(FoldResult, Option<f64>)> {
-    let start = thread_seconds();
-    let result = evaluate(method, split, plan)?;
-    Ok((result, thread_seconds().zip(start).map(|(end, start)| end - start)))
-}
-
 /// Processor, its threads and the system.
 pub fn machine() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -139,10 +125,4 @@ pub fn machine() -> String {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (system, processor) = (std::env::consts::OS, std::env::consts::ARCH);
     format!("{}, {threads} threads, {system}", name.unwrap_or(processor))
-}
-
-/// Seconds the processor has spent on this thread so far.
-pub fn thread_seconds() -> Option<f64> {
-    let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(spent.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
 }

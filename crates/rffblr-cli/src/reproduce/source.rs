@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use rffblr::data::TrainingTable;
 use rffblr::internals::hex;
 use rffblr_cli::catalogue;
+use rffblr_methods::InnerFolds;
 use rffblr_methods::folds::{Folds, NestedFolds};
 use rffblr_methods::select::Grid;
 use sha2::{Digest, Sha256};
@@ -82,7 +83,8 @@ impl SourceArguments {
         };
         let inner_sha256 = match &nested {
             Some(nested) => {
-                digest(&(0..folds.count()).map(|fold| inner(nested, &training, &folds, fold)).collect::<Vec<_>>())?
+                let inner = |fold: usize| nested.positions(fold, &folds.train_in(&training, fold));
+                digest(&(0..folds.count()).map(inner).collect::<Vec<_>>())?
             }
             None => "dealt by the seed".to_owned(),
         };
@@ -117,16 +119,10 @@ impl Source {
         }
     }
 
-    /// The inner folds of an outer fold that trains on these rows; `None` leaves them to the library.
-    pub fn inner_folds(&self, fold: usize, rows: &[usize]) -> Option<Vec<Vec<usize>>> {
-        self.nested.as_ref().map(|nested| nested.positions(fold, rows))
+    /// Where the inner folds of every outer fold come from.
+    pub fn inner_folds(&self) -> InnerFolds<'_> {
+        self.nested.as_ref().map_or(InnerFolds::Usual, InnerFolds::Listed)
     }
-}
-
-fn inner(nested: &NestedFolds, training: &TrainingTable, folds: &Folds, fold: usize) -> Vec<Vec<usize>> {
-    let used = |row: &usize| training.rows().binary_search(row).is_ok();
-    let rows: Vec<usize> = folds.train(fold).into_iter().filter(used).collect();
-    nested.positions(fold, &rows)
 }
 
 /// SHA-256 of lists of rows.

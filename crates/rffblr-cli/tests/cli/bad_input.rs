@@ -112,7 +112,7 @@ fn rows_without_targets_are_dropped_with_a_note() {
     folder.put("t.csv", format!("x,y,z\n{rows}99,,\n98,NA,?\n").replace("1.5", "2"));
     let ran = folder.done(&["fit", "t.csv", "--targets=y,z", "--features=5", "--max-iterations=2"]);
     assert!(ran.err.contains("2 rows without any target value left out"), "{}", ran.err);
-    let model = rffblr::Model::load(&folder.path("t.model.json")).unwrap();
+    let model = rffblr::Model::load(folder.path("t.model.json")).unwrap();
     assert_eq!(model.training_rows(), 12);
 }
 

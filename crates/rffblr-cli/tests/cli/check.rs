@@ -56,7 +56,7 @@ fn a_fit_is_checked_as_evaluate_would() {
         first.contains("On rows it has not seen: 5 refits, random folds") && second.contains("nugget std"),
         "{said}"
     );
-    let model = Model::load(&folder.path("m.json")).unwrap();
+    let model = Model::load(folder.path("m.json")).unwrap();
     let headline = model.check().unwrap().headline();
     assert!(first.contains(&headline), "{headline}");
     assert!(folder.done(&["inspect", "m.json"]).out.contains(&headline));
@@ -111,7 +111,7 @@ fn whole_groups_are_held_out() {
     let [alone, together] = ["alone.json", "together.json"].map(|file| check(&folder, file));
     // The tag gives the animal away where other visits of it are trained on.
     assert!(r2(&alone) > 0.9 && r2(&together) < 0.5, "{} {}", r2(&alone), r2(&together));
-    let [first, second] = ["alone.json", "together.json"].map(|file| Model::load(&folder.path(file)).unwrap());
+    let [first, second] = ["alone.json", "together.json"].map(|file| Model::load(folder.path(file)).unwrap());
     // The model itself is the same.
     assert_eq!((first.input_names(), first.fingerprint()), (second.input_names(), second.fingerprint()));
     assert_eq!(first.input_names(), ["tag", "week", "dose"]);
@@ -146,7 +146,7 @@ fn the_future_is_tested() {
     assert_eq!(check(&folder, "day.json")["rows"], 48);
     let said = fit("week", "week.json");
     assert!(said.contains("note: column 'week' orders the rows in time and is an input too"), "{said}");
-    let names = |file: &str| Model::load(&folder.path(file)).unwrap().input_names().to_vec();
+    let names = |file: &str| Model::load(folder.path(file)).unwrap().input_names().to_vec();
     assert_eq!(names("day.json"), ["week", "dose"]);
     // As an input the day is text.
     assert!(names("week.json").contains(&"week".to_owned()));

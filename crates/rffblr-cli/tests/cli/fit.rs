@@ -31,7 +31,7 @@ fn one_command_gives_a_model_beside_the_data() {
     ] {
         assert!(ran.err.contains(word), "does not say {word:?}: {}", ran.err);
     }
-    let model = Model::load(&folder.path("cohort.model.json")).unwrap();
+    let model = Model::load(folder.path("cohort.model.json")).unwrap();
     assert_eq!(model.input_names(), ["age", "age?", "dose", "colour=red", "colour=green", "colour=blue", "colour?"]);
     assert_eq!(model.target_names(), ["glucose", "cost"]);
     assert_eq!(model.training_rows(), 60);
@@ -72,8 +72,8 @@ fn settings_that_do_not_go_together_say_what_to_change() {
 #[test]
 fn the_summary_shows_what_the_library_computes() {
     let folder = fitted();
-    let model = Model::load(&folder.path("model.json")).unwrap();
-    let table = rffblr_tables::read(&folder.path("cohort.csv"), &Default::default()).unwrap();
+    let model = Model::load(folder.path("model.json")).unwrap();
+    let table = rffblr_tables::read(folder.path("cohort.csv"), &Default::default()).unwrap();
     let (data, _) = model.encoder().unwrap().dataset(&table, &(0..60).collect::<Vec<_>>()).unwrap();
     let left_out = model.leave_one_out(&data).unwrap();
     let r2 = rffblr::metrics::task_r2(data.targets(), left_out.mean.as_ref()).unwrap();
@@ -226,7 +226,7 @@ fn arff_parquet_and_standard_input_are_read_too() {
     (0..12).for_each(|n| arff += &format!("{n},{},{}\n", ["a", "b"][n % 2], n * n));
     folder.put("t.arff", arff);
     folder.done(&[&["fit", "t.arff", "--targets=last:1", "-q"][..], &QUICK].concat());
-    let model = Model::load(&folder.path("t.model.json")).unwrap();
+    let model = Model::load(folder.path("t.model.json")).unwrap();
     // Declared order, without the level no row has.
     assert_eq!(model.input_names(), ["x", "c=b", "c=a", "c?"]);
 

@@ -43,7 +43,7 @@ fn without_further_settings_it_is_a_kernel_machine() {
         assert!(ran.out.contains(word), "does not say {word:?}: {}", ran.out);
     }
     let facts: Value = serde_json::from_str(&folder.done(&["inspect", "model.json", "--json"]).out).unwrap();
-    let model = Model::load(&folder.path("model.json")).unwrap();
+    let model = Model::load(folder.path("model.json")).unwrap();
     let kernels = model.kernels();
     for (said, (tasks, kernel)) in facts["kernels"].as_array().unwrap().iter().zip(&kernels) {
         let names: Vec<&String> = tasks.iter().map(|&c| &model.target_names()[c]).collect();
@@ -126,7 +126,7 @@ fn a_sparse_model_is_its_formula() {
 fn the_json_holds_the_same_as_the_model() {
     let folder = fitted();
     let facts: Value = serde_json::from_str(&folder.done(&["inspect", "model.json", "--json"]).out).unwrap();
-    let model = Model::load(&folder.path("model.json")).unwrap();
+    let model = Model::load(folder.path("model.json")).unwrap();
     assert_eq!(facts["writer"], model.writer());
     assert_eq!(facts["training"]["rows"], 60);
     assert_eq!(facts["training"]["sha256"], model.fingerprint());

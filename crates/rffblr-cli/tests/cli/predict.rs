@@ -55,7 +55,7 @@ fn order_of_columns_format_and_output_do_not_matter() {
     folder.done(&["predict", "model.json", "cohort.csv", "-o", "out.csv", "-q"]);
     assert_eq!(folder.text("out.csv"), printed.out);
     folder.done(&["predict", "model.json", "cohort.csv", "-o", "out.parquet", "-q"]);
-    let table = read(&folder.path("out.parquet"), &Default::default()).unwrap();
+    let table = read(folder.path("out.parquet"), &Default::default()).unwrap();
     for (name, values) in read_numbers(&printed.out) {
         assert_eq!(table.column(&name).unwrap().values, Values::Numeric(values), "{name}");
     }
@@ -121,7 +121,7 @@ fn a_model_of_numbers_reads_columns_by_their_names() {
     let inputs = rffblr::linalg::Mat::from_fn(20, 2, |n, d| (n * (d + 3) % 11) as f64);
     let targets = rffblr::linalg::Mat::from_fn(20, 1, |n, _| inputs[(n, 0)] - inputs[(n, 1)]);
     let model = rffblr::fit(&rffblr::data::Dataset::new(inputs, targets).unwrap(), &Default::default()).unwrap();
-    model.save(&folder.path("m.json")).unwrap();
+    model.save(folder.path("m.json")).unwrap();
     folder.put("new.csv", "x2,x1\n3,5\n");
     let found = read_numbers(&folder.done(&["predict", "m.json", "new.csv"]).out);
     let probe = rffblr::linalg::Mat::from_fn(1, 2, |_, d| [5.0, 3.0][d]);

@@ -1,10 +1,11 @@
 //! The check of a model: its recipe fitted again without some rows, and tested on them.
 
-use super::{Split, in_parallel};
 use crate::baselines::{Ridge, TrainingMean};
+use crate::cross_validate::{CrossValidation, InnerFolds, Job, cross_validate};
 use crate::folds::Folds;
-use crate::method::Method;
+use crate::method::{Method, Predictor};
 use crate::select::Plan;
+use rffblr::data::{Dataset, TrainingTable};
 use rffblr::metrics::{Check, HeldOut, OutOfFold, SplitBy};
 use rffblr::{Error, Result, Settings, fit_observed};
 use std::ops::ControlFlow;
@@ -19,20 +20,51 @@ pub struct Refits {
     pub total: usize,
 }
 
+/// What a check refits: a model with given settings, watched at every step.
+struct Recipe<'a> {
+    settings: &'a Settings,
+    tell: &'a (dyn Fn() -> ControlFlow<()> + Sync),
+}
+
+impl Method for Recipe<'_> {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
+    fn describe(&self) -> &'static str {
+        "the model that is checked"
+    }
+
+    fn fit(&self, data: &Dataset, _: &Plan<'_>) -> Result<Box<dyn Predictor>> {
+        Ok(Box::new(fit_observed(data, self.settings, &|_| (self.tell)())?))
+    }
+}
+
+/// Why refits ended early.
+enum Halt {
+    Asked,
+    Failed(Error),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Halt {
+        Halt::Failed(error)
+    }
+}
+
 /// Fits with these settings to the training rows of each fold and scores the predictions of its test rows; ridge
 /// regression and the training mean beside it, on the same folds.
 ///
-/// `split` makes the data of a fold: everything it learns must come from the training rows alone. Fits run side by side
-/// on as many threads as the rayon pool of the caller has, one thread each, and give the same bits for any number. The
-/// observer is told at every step of every refit and may ask to stop: then there is no check. Beside the check come the
-/// predictions of every fold, whose rows are those of [`Folds::test`].
-pub fn check<E: From<Error> + Send>(
+/// Fits run side by side on as many threads as the rayon pool of the caller has, one thread each, and give the same bits
+/// for any number. The observer is told at every step of every refit and may ask to stop: then there is no check. Beside
+/// the check come the predictions of every fold, whose rows are those of [`Folds::test`].
+pub fn check(
     settings: &Settings,
+    training: &TrainingTable,
     folds: &Folds,
     by: SplitBy,
-    split: impl Fn(usize) -> std::result::Result<Split, E> + Sync,
     observer: &(dyn Fn(Refits) -> ControlFlow<()> + Sync),
-) -> std::result::Result<Option<(Check, Vec<HeldOut>)>, E> {
+) -> Result<Option<(Check, Vec<HeldOut>)>> {
     let total = folds.count();
     let (done, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
     let tell = || {
@@ -42,43 +74,32 @@ pub fn check<E: From<Error> + Send>(
             false => ControlFlow::Continue(()),
         }
     };
-    let workers = rayon::current_num_threads().min(total);
-    let refits = in_parallel(workers, total, |fold| -> std::result::Result<Option<[HeldOut; 3]>, E> {
-        if tell().is_break() {
-            return Ok(None);
+    let methods: [&dyn Method; 3] = [&Recipe { settings, tell: &tell }, &Ridge, &TrainingMean];
+    let job = |method, fold| Job { method, training, folds, fold, seed: settings.seed, inner: InnerFolds::Usual };
+    let jobs: Vec<Job<'_>> = (0..total).flat_map(|fold| methods.map(|method| job(method, fold))).collect();
+    let found = cross_validate(&jobs, &CrossValidation::default(), |number, result| {
+        let named = |problem| Error::Refit { number: jobs[number].fold + 1, total, problem: Box::new(problem) };
+        let result = result.map_err(named);
+        if number % methods.len() == 0 && result.is_ok() {
+            done.fetch_add(1, Ordering::Relaxed);
         }
-        let split = split(fold)?;
-        let named = |problem: Error| Error::Refit { number: fold + 1, total, problem: Box::new(problem) };
-        let refit = || -> Result<[HeldOut; 3]> {
-            let model = fit_observed(&split.train, settings, &|_| tell())?.predict(split.test_inputs.as_ref())?;
-            let held_out = |mean, std| HeldOut { truth: split.test_targets.clone(), mean, std };
-            let simple = |method: &dyn Method| -> Result<HeldOut> {
-                let fitted = method.fit(&split.train, &Plan::seeded(settings.seed))?;
-                let forecast = fitted.predict(split.test_inputs.as_ref())?;
-                Ok(held_out(forecast.mean, forecast.std))
-            };
-            Ok([held_out(model.mean, Some(model.std)), simple(&Ridge)?, simple(&TrainingMean)?])
-        };
-        let refit = refit().map_err(named)?;
-        done.fetch_add(1, Ordering::Relaxed);
         // What was stopped on the way is no refit.
-        Ok((!tell().is_break()).then_some(refit))
-    })?;
-    let Some(refits) = refits.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-    let [mut model, mut ridge, mut mean] = [const { Vec::new() }; 3];
-    for [of_model, of_ridge, of_mean] in refits {
-        model.push(of_model);
-        ridge.push(of_ridge);
-        mean.push(of_mean);
-    }
-    let scored = |held_out: &[HeldOut]| OutOfFold::new(held_out).map_err(|problem| E::from(problem.into()));
+        if tell().is_break() { Err(Halt::Asked) } else { Ok(result?.held_out) }
+    });
+    let held_out = match found {
+        Ok(held_out) => held_out,
+        Err(Halt::Asked) => return Ok(None),
+        Err(Halt::Failed(problem)) => return Err(problem),
+    };
+    let of = |method: usize| held_out.iter().skip(method).step_by(methods.len()).cloned().collect::<Vec<HeldOut>>();
+    let model = of(0);
     let check = Check {
         split: by,
         folds: total,
         rows: folds.tested(),
-        model: scored(&model)?,
-        ridge: scored(&ridge)?,
-        mean: scored(&mean)?,
+        model: OutOfFold::new(&model)?,
+        ridge: OutOfFold::new(&of(1))?,
+        mean: OutOfFold::new(&of(2))?,
     };
     Ok(Some((check, model)))
 }
@@ -86,7 +107,7 @@ pub fn check<E: From<Error> + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rffblr::data::Dataset;
+    use rffblr::data::{MissingInputs, Roles};
     use rffblr::fit;
     use rffblr::linalg::Mat;
     use std::sync::Mutex;
@@ -101,11 +122,15 @@ mod tests {
         Dataset::new(inputs, targets).unwrap()
     }
 
+    fn table(data: &Dataset) -> TrainingTable {
+        let roles = Roles::of_targets(data.target_names());
+        TrainingTable::new(data.table().unwrap(), roles, MissingInputs::Error).unwrap()
+    }
+
     fn run(data: &Dataset, folds: &Folds, threads: usize) -> (Check, Vec<HeldOut>) {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let split = |fold: usize| Split::new(data, folds, fold);
-        let found =
-            pool.install(|| check(&Settings::DEFAULT, folds, SplitBy::Custom, split, &|_| ControlFlow::Continue(())));
+        let (training, go_on) = (table(data), |_| ControlFlow::Continue(()));
+        let found = pool.install(|| check(&Settings::DEFAULT, &training, folds, SplitBy::Custom, &go_on));
         found.unwrap().unwrap()
     }
 
@@ -163,8 +188,7 @@ mod tests {
                 seen.lock().unwrap().push(refits);
                 if refits.done >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            let split = |fold: usize| Split::new(&data, &folds, fold);
-            check(&Settings::DEFAULT, &folds, SplitBy::Custom, split, &observer).unwrap()
+            check(&Settings::DEFAULT, &table(&data), &folds, SplitBy::Custom, &observer).unwrap()
         };
         assert!(ask(9).is_some());
         let told = std::mem::take(&mut *seen.lock().unwrap());
@@ -179,8 +203,7 @@ mod tests {
         let huge = Dataset::new(Mat::from_fn(20, 1, |n, _| n as f64), Mat::from_fn(20, 1, |n, _| 1e200 * n as f64));
         let raw = rffblr::CosineSettings { target_scale: rffblr::TargetScale::Raw, ..rffblr::CosineSettings::DEFAULT };
         let (huge, raw) = (huge.unwrap(), Settings { form: raw.into(), ..Settings::COSINES });
-        let split = |fold: usize| Split::new(&huge, &folds, fold);
-        let found = check(&raw, &folds, SplitBy::Custom, split, &|_| ControlFlow::Continue(()));
+        let found = check(&raw, &table(&huge), &folds, SplitBy::Custom, &|_| ControlFlow::Continue(()));
         let error = found.unwrap_err().to_string();
         assert!(error.starts_with("refit 1 of 2: targets, row"), "{error}");
     }

@@ -27,6 +27,13 @@ impl Folds {
         Ok((folds.among(rows, table.rows())?, split))
     }
 
+    /// Rows of a table that a fold trains on, rising: those in which a target is known.
+    pub fn train_in(&self, training: &TrainingTable, fold: usize) -> Vec<usize> {
+        let mut rows = self.train(fold);
+        rows.retain(|row| training.rows().binary_search(row).is_ok());
+        rows
+    }
+
     /// Most folds that a table can be split into: no more than it has rows in which a target is known, or groups of them,
     /// or times less one.
     pub fn most(training: &TrainingTable) -> rffblr::Result<usize> {

@@ -18,7 +18,7 @@ fn nothing_to_read() {
 #[test]
 fn unreadable_paths_give_the_reason_of_the_system() {
     let folder = tempfile::tempdir().unwrap();
-    let outcome = read(&folder.path().join("none.csv"), &ReadOptions::default());
+    let outcome = read(folder.path().join("none.csv"), &ReadOptions::default());
     let message = outcome.unwrap_err().to_string();
     assert!(message.starts_with("cannot read "), "{message}");
     assert!(message.contains("none.csv: No such file"), "{message}");

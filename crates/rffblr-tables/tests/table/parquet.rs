@@ -6,7 +6,7 @@ use rffblr_tables::{ReadOptions, Table, TableError, read};
 const NAN: f64 = f64::NAN;
 
 fn file(name: &str) -> Table {
-    read(&data(name), &ReadOptions::default()).unwrap()
+    read(data(name), &ReadOptions::default()).unwrap()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn odd(column: &str) -> Result<Table, TableError> {
     let ignored = all.iter().filter(|name| **name != column);
     let options =
         ReadOptions { ignored_columns: ignored.map(|name| name.to_string()).collect(), ..ReadOptions::default() };
-    read(&data("odd.parquet"), &options)
+    read(data("odd.parquet"), &options)
 }
 
 #[test]
@@ -70,14 +70,14 @@ fn columns_without_a_place_in_a_table_are_named() {
     let message = odd("infinite").unwrap_err().to_string();
     assert!(message.contains("data row 2, column 'infinite': '-inf' is not a finite number"), "{message}");
     let options = ReadOptions::default();
-    let message = read(&data("int96.parquet"), &options).unwrap_err().to_string();
+    let message = read(data("int96.parquet"), &options).unwrap_err().to_string();
     assert!(message.contains("column 'stamp': a date or time"), "{message}");
 }
 
 #[test]
 fn other_codecs_empty_and_damaged_files() {
     let options = ReadOptions::default();
-    let failure = |name: &str| read(&data(name), &options).unwrap_err().to_string();
+    let failure = |name: &str| read(data(name), &options).unwrap_err().to_string();
     let message = failure("gzip.parquet");
     assert!(message.contains("column 'double': compressed with GZIP"), "{message}");
     assert!(message.ends_with("write the file with snappy, zstd or no compression"), "{message}");
@@ -97,10 +97,10 @@ fn options_apply_to_stored_types() {
         numeric_columns: vec!["category".into()],
         ..ReadOptions::default()
     };
-    let message = read(&data("types.parquet"), &options).unwrap_err().to_string();
+    let message = read(data("types.parquet"), &options).unwrap_err().to_string();
     assert!(message.contains("data row 1, column 'category': 'hi' is not a number"), "{message}");
     let options = ReadOptions { text_columns: vec!["double".into()], ..ReadOptions::default() };
-    let table = read(&data("types.parquet"), &options).unwrap();
+    let table = read(data("types.parquet"), &options).unwrap();
     assert_eq!(texts(&table, "double"), [Some("0.1"), Some("1e-300"), None, None, Some("-2.5")]);
 }
 

@@ -4,6 +4,7 @@ use super::Weights;
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::linalg::{Mat, MatRef, select_rows};
+use crate::table::{Column, ColumnsError, Table, Values};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::ops::Range;
@@ -246,6 +247,17 @@ impl Dataset {
         rows.sort_by(order);
         rows.dedup_by(|a, b| order(a, b).is_eq());
         rows
+    }
+
+    /// Inputs and targets as the columns of a table.
+    pub fn table(&self) -> std::result::Result<Table, ColumnsError> {
+        let inputs = self.input_names.iter().zip(self.inputs().col_iter());
+        let targets = self.target_names.iter().zip(self.targets().col_iter());
+        let columns = inputs.chain(targets).map(|(name, values)| Column {
+            name: name.clone(),
+            values: Values::Numeric(values.iter().copied().collect()),
+        });
+        Table::new(columns.collect())
     }
 
     /// SHA-256 of names, shapes, numbers, and weights as a model sees them: equal for equal data on every machine.

@@ -69,7 +69,7 @@ fn what_is_not_a_setting_is_not_called_one() {
         explainer.partial_dependence_of_two((1, 1), (points(), points())).unwrap_err(),
         model.clone().with_encoder(encoder).unwrap_err(),
         Settings::named(None, &[("sede", "1")]).unwrap_err(),
-        data.clone().with_one_hot(vec![1..3]).unwrap_err(),
+        data.clone().with_one_hot(vec![0..1, 1..3]).unwrap_err(),
         Model::from_json("[]").unwrap_err(),
     ];
     for error in errors {

@@ -288,5 +288,5 @@ fn files_that_are_no_models_give_clear_errors() {
     }
     std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
     assert!(Model::load(&path).is_err());
-    assert!(model().save(&folder.path().join("no/such/folder.json")).is_err());
+    assert!(model().save(folder.path().join("no/such/folder.json")).is_err());
 }

@@ -57,7 +57,7 @@ impl SbElm {
     pub const PAPER: SbElm = SbElm { layer: Layer::Chosen };
 
     /// log₂ of γD as cross-validation chooses it for [`Layer::Chosen`].
-    pub fn choose_exponent(data: &Dataset, plan: &Plan<'_>) -> Result<i32> {
+    fn choose_exponent(data: &Dataset, plan: &Plan<'_>) -> Result<i32> {
         require_few(SbElm::PAPER.name(), data, MOST_ROWS)?;
         let exponents = grid(plan.grid);
         let name = SbElm::PAPER.name();
