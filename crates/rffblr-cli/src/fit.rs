@@ -121,7 +121,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
     let truth = data.judged_targets();
     let scores = Scores::new(truth.as_ref(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
-    let (each, noise) = (&scores.per_task, model.nugget_std());
+    let each = &scores.per_task;
     let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
     let row = |(c, name): (usize, &String)| {
         vec![
@@ -130,11 +130,10 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
             with_error(each.r2[c], f64::NAN),
             significant(each.rmse[c]),
             checking::percent(coverage(c)),
-            significant(noise[c]),
         ]
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();
-    let header = ["target", "values", "R²", "RMSE", "90 % interval holds", "nugget std"];
+    let header = ["target", "values", "R²", "RMSE", "90 % interval holds"];
     Ok(format!(
         "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{} rows, {} \
          inputs, {} targets. {}. {} after {} steps, {seconds:.2} s.\n",
@@ -155,7 +154,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
 fn made_of(model: &Model) -> String {
     let (kept, inputs) = (model.active_features(), model.input_names().len());
     match &model.settings().form {
-        Form::Kernel => format!("A kernel machine of {kept} terms"),
+        Form::Kernel => format!("A Gaussian process on {kept} rows"),
         Form::Sinusoids { .. } => format!("{kept} sinusoids"),
         Form::Cosines(cosines) => {
             let drawn = model.drawn_features() + if cosines.links { inputs } else { 0 };

@@ -31,6 +31,11 @@
 
 #![warn(missing_docs)]
 
+/// The code in the README is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 mod arff;
 mod cells;
 mod delimited;

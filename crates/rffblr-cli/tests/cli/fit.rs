@@ -23,7 +23,6 @@ fn one_command_gives_a_model_beside_the_data() {
         "glucose",
         "R²",
         "90 % interval holds",
-        "nugget std",
         "Kept 27 of 27 features",
         "rffblr predict cohort.model.json",
         "rffblr inspect cohort.model.json",

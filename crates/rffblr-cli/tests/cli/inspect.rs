@@ -31,7 +31,7 @@ fn without_further_settings_it_is_a_kernel_machine() {
     let folder = Folder::new();
     folder.put("cohort.csv", crate::common::cohort());
     let fit = folder.done(&["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "-omodel.json"]);
-    assert!(fit.err.contains("A kernel machine of 60 terms."), "{}", fit.err);
+    assert!(fit.err.contains("A Gaussian process on 60 rows."), "{}", fit.err);
     let ran = folder.done(&["inspect", "model.json"]);
     for word in [
         "the sum of 60 kernel terms, one for each training row, 7 straight lines and a constant.",

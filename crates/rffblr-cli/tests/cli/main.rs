@@ -12,6 +12,7 @@ mod fit;
 mod inspect;
 mod notes;
 mod predict;
+mod readme;
 mod report;
 mod reproduce;
 mod safety;

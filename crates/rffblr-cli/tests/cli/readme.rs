@@ -1,0 +1,58 @@
+//! What the README shows is what the command prints, seconds aside.
+
+use crate::common::Folder;
+use std::path::Path;
+
+fn repository(path: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)).unwrap()
+}
+
+/// Text that holds no measured time: "0.04 s" at the end of a line, and the last number of a row of the demo's table.
+fn without_seconds(line: &str) -> String {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_time = |word: &str| word.contains('.') && word.parse::<f64>().is_ok();
+    match words.as_slice() {
+        [rest @ .., time, "s."] if is_time(time) => format!("{} …", rest.join(" ")),
+        [rest @ .., time] if rest.contains(&"%") && is_time(time) => format!("{} …", rest.join(" ")),
+        words => words.join(" "),
+    }
+}
+
+/// The block of the README that starts with a line.
+fn block(readme: &str, first: &str) -> Vec<String> {
+    let lines = readme.lines().skip_while(|line| !line.starts_with(first));
+    lines.take_while(|line| !line.starts_with("```")).map(without_seconds).filter(|line| !line.is_empty()).collect()
+}
+
+fn assert_shown(expected: &[String], printed: &str) {
+    let printed: Vec<String> = printed.lines().map(without_seconds).collect();
+    assert!(expected.len() > 5);
+    for line in expected {
+        assert!(printed.contains(line), "the README shows\n{line}\nbut the command prints\n{}", printed.join("\n"));
+    }
+}
+
+#[test]
+fn the_worked_example() {
+    let readme = repository("README.md");
+    let folder = Folder::new();
+    folder.put("soil.csv", repository("examples/soil.csv"));
+    let shown = block(&readme, "$ head -3 soil.csv");
+    assert_shown(&shown[1..4].repeat(2), &folder.text("soil.csv"));
+    let shown = block(&readme, "$ rffblr fit soil.csv");
+    let arguments: Vec<&str> = shown[0].trim_start_matches("$ rffblr ").split(' ').collect();
+    let ran = folder.done(&arguments);
+    assert_shown(&shown[1..], &(ran.out + &ran.err));
+    // The commands it suggests work.
+    folder.put("NEW.csv", repository("examples/soil.csv"));
+    folder.done(&["predict", "soil.model.json", "NEW.csv", "-o", "predictions.csv"]);
+    folder.done(&["inspect", "soil.model.json"]);
+}
+
+#[test]
+fn the_demo() {
+    let readme = repository("README.md");
+    let shown = block(&readme, " held-out rows");
+    let folder = Folder::new();
+    assert_shown(&shown, &folder.done(&["demo"]).out);
+}
