@@ -215,7 +215,7 @@ impl Model {
         let training = self.training(py, "relevance")?;
         let shares = self.variance_shares(py, training, count)?;
         let names = explained_inputs(py, self)?;
-        // A column that never varied is no input of the model.
+        // A column that never varied is not an input of the model.
         let columns = self.encoder.input_columns();
         let place: Vec<Option<usize>> =
             columns.iter().map(|column| names.iter().position(|name| name == column)).collect();

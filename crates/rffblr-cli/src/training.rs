@@ -30,11 +30,11 @@ pub struct TableArguments {
     #[arg(long, value_name = "NAME")]
     repeats: Option<String>,
     /// Column whose equal values mark rows that belong together, such as visits of one patient: whole groups are held out
-    /// where the model is tested. It is no input
+    /// where the model is tested. It is not an input
     #[arg(long, value_name = "NAME", conflicts_with = "time")]
     group: Option<String>,
     /// Column that orders the rows in time, numbers or dates such as 2024-05-31: where the model is tested, it is trained
-    /// on the past and tested on the future. Dates are no input
+    /// on the past and tested on the future. Dates are not an input
     #[arg(long, value_name = "NAME")]
     time: Option<String>,
     /// Columns to read as text, one level per distinct value, although they hold numbers
