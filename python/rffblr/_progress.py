@@ -32,7 +32,7 @@ def with_callbacks(method: Function) -> Function:
 
 
 class Bar:
-    """One line that is written over at most ten times a second, on a terminal only; the end is told anywhere."""
+    """One line that is written over at most ten times a second, on a terminal only; the last line is always printed."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = sys.stderr if out is None else out

@@ -13,7 +13,7 @@ use rffblr_methods::folds::Folds;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-/// How rows are split: given pairs of rows to train on and to test, or so many folds of whole groups or at random.
+/// How rows are split: given pairs of rows to train on and to test, or a number of folds of whole groups or at random.
 #[derive(FromPyObject)]
 pub struct Splitting {
     pairs: Option<Vec<(Vec<usize>, Vec<usize>)>>,

@@ -79,7 +79,7 @@ pub enum EncodeError {
 
     /// A text that is not a time.
     #[error(
-        "data row {row}, column {}: {} is not a time; it must be a number or a date such as 2024-05-31, 2024-05-31 14:30 or \
+        "data row {row}, column {}: {} is not a time; a time is a number or a date: 2024-05-31, 2024-05-31 14:30 or \
          2024-05-31T14:30:05Z",
         excerpt(column),
         excerpt(text)

@@ -45,7 +45,7 @@ pub enum NoteKind {
     Repeated,
     /// Nearly as many columns as rows, because of texts with many levels.
     Wide,
-    /// Targets that a single input tells.
+    /// Targets that a single input predicts nearly perfectly.
     Leak,
     /// At prediction: levels that training did not have.
     NewLevels,
