@@ -13,14 +13,14 @@ from ._base import Estimator, Floats, _warn
 from ._frames import frame
 from ._settings import whole
 
-# Attributes that take long to compute and are therefore not listed by ``dir``.
+# Attributes that take long to compute: displaying an estimator must not compute them.
 COSTLY = {"relevance_": "relevance", "relevance_std_": "relevance", "kernel_view_": "the kernel view"}
 # With fewer rows to compare with, Shapley values say more about these than about the data.
 FEW = 10
 
 
 class Learned(Estimator):
-    """An estimator that can be looked into."""
+    """An estimator with explanations."""
 
     def __dir__(self) -> list[str]:
         # scikit-learn asks for every attribute whether it is there, which would compute those that are costly.

@@ -284,10 +284,10 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     def loo_predict(self, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """What the model would have predicted for each training row without it, at the learned hyper-parameters.
 
-        An optimistic diagnostic: the hyper-parameters were learned with the row; :meth:`check` learns them again. In closed
-        form, exact for the Gaussian process and for cosines. For sinusoids it is, for each target, the worse of leaving
-        rows out of the Gaussian process they reproduce and out of their own weights. In cells that were not observed it
-        is the ordinary prediction.
+        An optimistic diagnostic: the hyper-parameters were learned with the row; :meth:`check` learns them again. In
+        closed form, exact for the Gaussian process and for cosines. For sinusoids it is, for each target, the worse of
+        leaving rows out of the Gaussian process they reproduce and out of their own weights. In cells that were not
+        observed it is the ordinary prediction.
 
         Parameters
         ----------

@@ -90,7 +90,7 @@ impl Model {
         Model { model: Arc::new(model), encoder, training: training.map(Arc::new), shares: OnceLock::new() }
     }
 
-    /// Another model fitted to the same data.
+    /// The same function and training data, with other facts stored beside it, such as a check.
     pub fn replaced_by(&self, model: rffblr::Model) -> Model {
         let (encoder, training) = (self.encoder.clone(), self.training.clone());
         Model { model: Arc::new(model), encoder, training, shares: self.shares.clone() }

@@ -66,7 +66,7 @@ fn missing_inputs() -> impl TypedValueParser<Value = MissingInputs> {
 }
 
 impl TableArguments {
-    /// Reads the table and settles who plays which part; the notes on it are told on standard error unless `quiet`.
+    /// Reads the table and settles who plays which part; the notes on it go to standard error unless `quiet`.
     pub fn read(&self, quiet: bool) -> Result<TrainingTable> {
         let (path, targets) = self.source()?;
         let weight = self.weight.as_deref().map(Weights::Relative);
@@ -130,7 +130,7 @@ pub fn of_catalogue(path: &Path, tasks: usize) -> Result<TrainingTable> {
     Ok(TrainingTable::new(table, choice, MissingInputs::Impute)?)
 }
 
-/// Tells a note, with the option that follows its advice.
+/// Prints a note, with the option that follows its advice.
 pub fn tell(note: &Note) {
     output::note(&advised(note));
 }

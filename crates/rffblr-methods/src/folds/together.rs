@@ -156,7 +156,7 @@ fn time_of_day(text: &str) -> Option<f64> {
     Some((3600 * hours + 60 * minutes - offset) as f64 + seconds)
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly this many digits.
 fn whole(text: &str, digits: usize) -> Option<i64> {
     (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }

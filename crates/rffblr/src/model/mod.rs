@@ -494,7 +494,8 @@ impl Model {
 
     /// Nugget of each task, as a standard deviation on its original scale: what the model takes for independent from row to
     /// row. It is not an estimate of the noise: the rough family of the kernel can fit noise too, so that the nugget
-    /// can be far too small where the function is hard to learn. The noise lies between it and the error on held-out rows.
+    /// can be far too small where the function is hard to learn; the noise lies between it and the error on held-out
+    /// rows.
     pub fn nugget_std(&self) -> Vec<f64> {
         let scales = self.target_scale.scale.iter().enumerate();
         scales.map(|(c, scale)| scale * self.function.noise_variance(c).sqrt()).collect()
