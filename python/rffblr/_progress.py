@@ -73,7 +73,7 @@ class Steps:
 
     @property
     def listener(self) -> Callable[[int, int, float, int, float], bool] | None:
-        """What the compiled part calls after every step; ``None`` if nobody listens."""
+        """What the compiled part calls after every step; ``None`` if there is no listener."""
         return self.step if self.bar or self.context else None
 
     def step(self, restart: int, number: int, objective: float, active: int, gamma: float) -> bool:

@@ -62,7 +62,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         The objective at the end of the fit, in nats: the log marginal likelihood plus the log prior of the kernel's
         hyper-parameters, without constants; for drawn cosines the variational bound (ELBO).
     gamma_ : array of shape (n_targets,)
-        Learned bandwidth of each target's RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
+        Learned bandwidth of each target's RBF kernel, for standardised inputs; by default that of the RBF family.
     target_groups_ : list of lists of str
         Names of the targets that share a kernel, with its input scales: one list of all of them, unless some
         have kernels of their own.

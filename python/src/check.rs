@@ -71,7 +71,7 @@ pub fn check(
     let found = patiently(py, threads, hear, move |progress| {
         let progress = Mutex::new(progress);
         let observer = |refits: Refits| {
-            // Unwinds if nobody waits any more.
+            // Unwinds if the result is no longer wanted.
             progress.lock().unwrap_or_else(PoisonError::into_inner).tell(|| refits);
             ControlFlow::Continue(())
         };

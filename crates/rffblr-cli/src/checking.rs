@@ -67,7 +67,7 @@ impl Plan {
         Ok(Plan::Refits { folds, by, asked: wanted.is_some() })
     }
 
-    /// Runs the check. `seconds` is what the fit took, if that is known; else the time is estimated from the first refits.
+    /// Runs the check. `seconds` is what the fit took, if known; else the time is estimated from the first refits.
     pub fn run(
         self,
         training: &TrainingTable,

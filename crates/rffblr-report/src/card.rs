@@ -60,8 +60,8 @@ fn annex_iv(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
         (
             "2. Elements and development",
             format!(
-                "Methods: {}\n\nDesign: one model for all targets; scales and noise maximise the marginal likelihood times \
-                 a prior (drawn cosines: a lower bound on it); neither cross-validation nor a pretrained part is \
+                "Methods: {}\n\nDesign: one model for all targets; scales and noise maximise the marginal likelihood \
+                 times a prior (drawn cosines: a lower bound on it); neither cross-validation nor a pretrained part is \
                  used to choose them.\n\nData:\n\n{}\n\n- Origin, selection and labelling of the rows: {}\n\nInputs:\n\n{}\n\nHuman \
                  oversight: {}\n\nChanges foreseen: {}\n\nValidation: {}; see section 4.\n\nCybersecurity: the file carries a checksum and probe predictions (rffblr \
                  verify). {}",
@@ -257,8 +257,8 @@ impl Facts<'_> {
     fn missing(&self) -> String {
         let inputs = match self.model.encoder().map(|encoder| encoder.missing_inputs()) {
             Some(MissingInputs::Impute) => {
-                "a missing number takes the median of the training rows, a missing text has no level, and a column marks \
-                 both where training had such gaps"
+                "a missing number takes the median of the training rows, a missing text has no level, and a column \
+                 marks both where training had such gaps"
             }
             Some(MissingInputs::Error) | None => "missing inputs are refused",
         };

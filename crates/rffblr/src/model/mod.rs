@@ -203,11 +203,11 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
         // Where it starts counts too, and so does what was spent on few rows.
         let steps = settings.max_iterations.saturating_sub(trace.len() + 1);
         trace.clear();
-        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, bound| {
+        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, objective| {
             trace.push(Iteration {
                 restart: 0,
                 number: trace.len() + 1,
-                objective: bound,
+                objective,
                 active: rows,
                 bandwidth: kernel.rbf.bandwidth,
                 noise_precision: vec![1.0 / noise],
