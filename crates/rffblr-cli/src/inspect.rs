@@ -134,7 +134,7 @@ fn words(model: &Model) -> String {
         Some(Weights::Relative(())) => {
             "Rows had relative weights: noise and intervals are those of a row of average weight.\n"
         }
-        Some(Weights::Repeats(())) => "Rows had weights: each counted as this many rows.\n",
+        Some(Weights::Repeats(())) => "Rows had weights: each is a number of identical rows.\n",
     };
     text += &match model.check() {
         Some(check) => format!("\n{}", checking::table(check, targets)),

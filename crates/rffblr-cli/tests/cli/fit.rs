@@ -211,7 +211,10 @@ fn a_factor_on_all_weights_changes_nothing_and_inspect_says_what_they_meant() {
         }
     }
     let (counted, inspected, told) = predictions(1.0, &["--repeats=w"]);
-    assert!(counted != one && inspected.contains("each counted as this many rows") && told == "repeats", "{inspected}");
+    assert!(
+        counted != one && inspected.contains("each is a number of identical rows") && told == "repeats",
+        "{inspected}"
+    );
     let (_, inspected, told) = predictions(1.0, &["--ignore=w"]);
     assert!(!inspected.contains("weights:") && told.is_null(), "{inspected}");
     let ran = folder.run(&["fit", "t.csv", "--targets=y", "--weight=w", "--repeats=w"]);
