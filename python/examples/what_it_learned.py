@@ -1,4 +1,4 @@
-"""What the model learned: relevance by input and target, the function along an input, the climb of the bound, sinusoids.
+"""What the model learned: relevance by input and target, the function along an input, the steps of the fit, sinusoids.
 
     python what_it_learned.py [FOLDER FOR THE PICTURE]
 """

@@ -1,4 +1,6 @@
-"""Bayesian regression for small tables with several targets and a duty to explain.
+"""RFF-BLR: Bayesian multitask regression for small tables, by random Fourier features or by their limit.
+
+By default it is a Gaussian process with a learned sum kernel, the limit of infinitely many random Fourier features.
 
 >>> import numpy as np
 >>> from rffblr import RFFBLRRegressor

@@ -93,7 +93,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """What a fit that fails has set is taken back: the estimator is what it was, fitted before or not."""
+        """If a fit fails, restores the estimator to its earlier state, fitted or not."""
 
         def learned() -> dict[str, Any]:
             own = ("_flat", "_library", "_recipe")
@@ -139,7 +139,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return [str(name) for name in self.feature_names_in_]
         names = generated("x", frame.shape[1])
         found = names_of(frame)
-        # A file does not tell names that were given from names that were not.
+        # A file does not say whether names were given or generated.
         if found and found != names and sorted(found) == sorted(names):
             raise ValueError(
                 f"The feature names should match those of the model, in the same order: {', '.join(names[:5])}"
@@ -370,6 +370,6 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 
 def _warn(notes: Iterable[str], level: int) -> None:
-    """Tells notes at the line of the caller, so many frames up from here as with ``warnings.warn``."""
+    """Warns of notes at the line of the caller, ``level`` frames up as in ``warnings.warn``."""
     for note in notes:
         warnings.warn(note, RFFBLRWarning, stacklevel=level)

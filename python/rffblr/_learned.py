@@ -13,14 +13,14 @@ from ._base import Estimator, Floats, _warn
 from ._frames import frame
 from ._settings import whole
 
-# What takes long to compute, and is therefore never shown unasked.
+# Attributes that take long to compute: displaying an estimator must not compute them.
 COSTLY = {"relevance_": "relevance", "relevance_std_": "relevance", "kernel_view_": "the kernel view"}
 # With fewer rows to compare with, Shapley values say more about these than about the data.
 FEW = 10
 
 
 class Learned(Estimator):
-    """An estimator that can be looked into."""
+    """An estimator with explanations."""
 
     def __dir__(self) -> list[str]:
         # scikit-learn asks for every attribute whether it is there, which would compute those that are costly.
@@ -38,7 +38,7 @@ class Learned(Estimator):
         return shown
 
     def _need_training(self, name: str) -> None:
-        """That an attribute needs data which are not there is no reason for ``hasattr`` to fail."""
+        """Turns the error for missing training data into one that ``hasattr`` understands."""
         check_is_fitted(self)
         problem = self.model_.absent(COSTLY[name])
         if problem:
@@ -59,7 +59,7 @@ class Learned(Estimator):
 
     @property
     def relevance_std_(self) -> Floats:
-        """Posterior standard deviation of ``relevance_``: what the data leave open about it."""
+        """Posterior standard deviation of ``relevance_``."""
         self._need_training("relevance_std_")
         std: Floats = self.model_.relevance(self._threads())[1]
         return std

@@ -32,7 +32,7 @@ def with_callbacks(method: Function) -> Function:
 
 
 class Bar:
-    """One line that is written over at most ten times a second, on a terminal only; the end is told anywhere."""
+    """One line that is written over at most ten times a second, on a terminal only; the last line is always printed."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = sys.stderr if out is None else out
@@ -73,7 +73,7 @@ class Steps:
 
     @property
     def listener(self) -> Callable[[int, int, float, int, float], bool] | None:
-        """What the compiled part calls after every step; ``None`` if nobody listens."""
+        """What the compiled part calls after every step; ``None`` if there is no listener."""
         return self.step if self.bar or self.context else None
 
     def step(self, restart: int, number: int, objective: float, active: int, gamma: float) -> bool:

@@ -49,7 +49,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         Threads, as joblib counts them: one, unless a joblib context says otherwise; -1 for all cores. The result has
         the same bits for any number.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     check_ : Bunch
         What :meth:`check` found; only after it, or if the model file has it.
     objective_ : float
-        What the fit climbed, where it ended, in nats: the log marginal likelihood plus the log prior of the kernel's
-        hyper-parameters, constants aside; for drawn cosines the variational bound (ELBO).
+        The objective at the end of the fit, in nats: the log marginal likelihood plus the log prior of the kernel's
+        hyper-parameters, without constants; for drawn cosines the variational bound (ELBO).
     gamma_ : array of shape (n_targets,)
-        Learned bandwidth of each target's RBF kernel, for standardised inputs; of a kernel machine that of its RBF family.
+        Learned bandwidth of each target's RBF kernel, for standardised inputs; by default that of the RBF family.
     target_groups_ : list of lists of str
-        Names of the targets that share a kernel, with its input scales: one list of all of them, unless their evidence
-        asked for kernels of their own.
+        Names of the targets that share a kernel, with its input scales: one list of all of them, unless some
+        have kernels of their own.
     n_active_ : int
         Terms of the function: kept cosines and links, or a kernel term for each row.
     n_iter_ : int
@@ -74,7 +74,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         Whether it converged.
     nugget_std_ : array of shape (n_targets,)
         Nugget of each target, as a standard deviation in its unit: what the model takes for independent from row to row.
-        No estimate of the noise, which lies between it and the error on held-out rows.
+        Not an estimate of the noise, which lies between it and the error on held-out rows.
     notes_ : list of str
         What the fit noticed in the data: levels, gaps, columns left out.
     target_names_ : array of shape (n_targets,)
@@ -233,7 +233,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         random_state: int | np.random.RandomState | None = 0,
         noise: bool = True,
     ) -> Floats:
-        """Joint draws at new rows from what the model believes.
+        """Joint draws at new rows from the posterior.
 
         Parameters
         ----------
@@ -284,9 +284,10 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     def loo_predict(self, return_std: bool = False) -> Floats | tuple[Floats, Floats]:
         """What the model would have predicted for each training row without it, at the learned hyper-parameters.
 
-        A diagnostic, which flatters: these hyper-parameters were learned with the row. :meth:`check` learns them again.
-        Exact for the kernel machine and for cosines, from the one fit. Sinusoids are judged by the worse of two for each
-        target: leaving rows out of the kernel machine they reproduce, and out of their own weights. In cells that were not observed it is the ordinary prediction.
+        An optimistic diagnostic: the hyper-parameters were learned with the row; :meth:`check` learns them again. In
+        closed form, exact for the Gaussian process and for cosines. For sinusoids it is, for each target, the worse of
+        leaving rows out of the Gaussian process they reproduce and out of their own weights. In cells that were not
+        observed it is the ordinary prediction.
 
         Parameters
         ----------
@@ -369,7 +370,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         settings = dict(model.settings())
         seed = int(settings.pop("seed"))
         usual = {name: values[0] for name, _, values in _rffblr.settings()}
-        # The form is said aloud: it decides which preset the others belong to.
+        # The form is given explicitly: it decides which preset the others belong to.
         given: dict[str, Any] = {name: value for name, value in settings.items() if name == "form" or value != usual[name]}
         self = cls(random_state=seed, missing=model.missing, weights=model.weighting, **given)
         self._adopt(model)

@@ -10,7 +10,7 @@ from . import _rffblr
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """A whole number of at least so much, or an error that names the argument."""
+    """A whole number not below the minimum, or an error that names the argument."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r}: write a whole number from {least} on")
     if value < least:

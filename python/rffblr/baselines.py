@@ -153,7 +153,7 @@ class TrainingMean(Fixed):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class Ridge(Weighing):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class GaussianProcess(Weighing):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Examples
     --------
@@ -250,7 +250,7 @@ class MMR(Selecting):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Attributes
     ----------
@@ -288,7 +288,7 @@ class GORELM(SelectingWeighing):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Attributes
     ----------
@@ -324,7 +324,7 @@ class MTFL(Selecting):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Attributes
     ----------
@@ -362,7 +362,7 @@ class SBELM(SelectingWeighing):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Attributes
     ----------
@@ -401,7 +401,7 @@ class FNN(Selecting):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Attributes
     ----------
@@ -455,7 +455,7 @@ class HIVAE(Selecting):
     n_jobs : int, optional
         Threads, as joblib counts them.
     verbose : int, default=0
-        Whether to tell on standard error how far the fit is.
+        Whether to print the progress of the fit on standard error.
 
     Examples
     --------

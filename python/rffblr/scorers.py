@@ -1,7 +1,7 @@
 """Scorers for ``scoring=`` of scikit-learn that leave out the cells whose truth is NaN.
 
 A scorer must be better the higher it is, so that :func:`nlpd` and :func:`crps` are those of :mod:`rffblr.metrics` with
-the sign turned. :func:`coverage` is to be looked at, not to be climbed: the best is close to 0.9.
+the sign turned. :func:`coverage` is a diagnostic, not to be maximised: the best is close to 0.9.
 
 >>> import numpy as np
 >>> from sklearn.model_selection import cross_validate

@@ -13,7 +13,7 @@ use rffblr_methods::folds::Folds;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-/// How rows are split: given pairs of rows to train on and to test, or so many folds of whole groups or at random.
+/// How rows are split: given pairs of rows to train on and to test, or a number of folds of whole groups or at random.
 #[derive(FromPyObject)]
 pub struct Splitting {
     pairs: Option<Vec<(Vec<usize>, Vec<usize>)>>,
@@ -71,7 +71,7 @@ pub fn check(
     let found = patiently(py, threads, hear, move |progress| {
         let progress = Mutex::new(progress);
         let observer = |refits: Refits| {
-            // Unwinds if nobody waits any more.
+            // Unwinds if the result is no longer wanted.
             progress.lock().unwrap_or_else(PoisonError::into_inner).tell(|| refits);
             ControlFlow::Continue(())
         };

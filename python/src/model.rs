@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Rows predicted between two looks at the signals.
+/// Rows predicted between two checks for signals.
 const ROWS: usize = 1 << 14;
 
 /// An array of Python.
@@ -62,7 +62,7 @@ pub fn fit(
     let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Iteration) -> PyResult<bool>);
     let learned = training.clone();
     let fitted = patiently(py, threads, hear, move |progress| {
-        // Several restarts may tell at once.
+        // Several restarts may report at once.
         let progress = std::sync::Mutex::new(progress);
         fit_observed(&learned.data, &settings, &|step| {
             let progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -90,7 +90,7 @@ impl Model {
         Model { model: Arc::new(model), encoder, training: training.map(Arc::new), shares: OnceLock::new() }
     }
 
-    /// The same, fitted to the same data, with something more known about it.
+    /// The same function and training data, with other facts stored beside it, such as a check.
     pub fn replaced_by(&self, model: rffblr::Model) -> Model {
         let (encoder, training) = (self.encoder.clone(), self.training.clone());
         Model { model: Arc::new(model), encoder, training, shares: self.shares.clone() }
@@ -129,7 +129,7 @@ impl Model {
     }
 }
 
-/// Mean and, if wanted, standard deviation of an observation, block by block with a look at the signals in between.
+/// Mean and, if wanted, standard deviation of an observation, block by block with a check for signals in between.
 fn predict_rows(
     py: Python<'_>,
     model: &rffblr::Model,
@@ -215,7 +215,7 @@ impl Model {
         let training = self.training(py, "relevance")?;
         let shares = self.variance_shares(py, training, count)?;
         let names = explained_inputs(py, self)?;
-        // A column that never varied is no input of the model.
+        // A column that never varied is not an input of the model.
         let columns = self.encoder.input_columns();
         let place: Vec<Option<usize>> =
             columns.iter().map(|column| names.iter().position(|name| name == column)).collect();
@@ -225,7 +225,7 @@ impl Model {
         Ok((array(py, &spread(&shares.total))?, array(py, &spread(&shares.total_std))?))
     }
 
-    /// Why something is not to be had, for want of training data or because this form of model has it not.
+    /// Why something is not available: training data are missing, or this form of model does not have it.
     fn absent(&self, py: Python<'_>, what: &str) -> Option<String> {
         if what == KERNEL_VIEW && matches!(self.model.settings().form, Form::Sinusoids { .. }) {
             return Some(
@@ -393,7 +393,7 @@ impl Model {
         self.model.settings().form.name()
     }
 
-    /// What the fit climbed, where it ended.
+    /// The objective at the end of the fit.
     #[getter]
     fn objective(&self) -> f64 {
         self.model.objective()

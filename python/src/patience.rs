@@ -1,5 +1,5 @@
-//! Work on threads of its own while Python goes on: its lock is released, Ctrl-C is seen, and progress is told in the
-//! thread that asked for the work.
+//! Runs work on its own threads with Python's lock released, while the calling thread checks for signals (Ctrl-C) and
+//! reports progress.
 
 use crate::errors::Failure;
 use pyo3::exceptions::PyRuntimeError;
@@ -11,9 +11,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often signals are looked for.
+/// Interval between two checks for signals.
 const GLANCE: Duration = Duration::from_millis(50);
-/// How the threads are called; panics in them are told by an exception and nothing else.
+/// Name of the threads; panics in them are raised as exceptions and not printed.
 const NAME: &str = "rffblr";
 
 /// Threads for one piece of work. A pool of its own each time: a shared one would not survive a fork, and would make
@@ -28,10 +28,10 @@ enum Message<P, T> {
     Done(std::thread::Result<T>),
 }
 
-/// What the work holds to tell how far it is.
+/// Handle with which the work reports progress.
 pub struct Progress<P, T> {
     sender: Sender<Message<P, T>>,
-    /// Whether anyone listens.
+    /// Whether there is a listener.
     wanted: bool,
     state: Arc<State>,
 }
@@ -40,21 +40,21 @@ pub struct Progress<P, T> {
 struct State {
     /// The result is no longer wanted.
     abandoned: AtomicBool,
-    /// The work should come to an end with what it has.
+    /// The work should stop early and return what it has.
     enough: AtomicBool,
 }
 
-/// What abandoned work unwinds with. Nobody is told.
+/// Panic payload with which abandoned work unwinds; it is not reported.
 struct Abandoned;
 
 impl<P, T> Progress<P, T> {
-    /// Tells how far the work is; true if it should end with what it has. Unwinds if nobody waits for it any more.
+    /// Reports progress; true if the work should stop early. Unwinds if the result is no longer wanted.
     pub fn tell(&self, progress: impl FnOnce() -> P) -> bool {
         if self.state.abandoned.load(Ordering::Relaxed) {
             resume_unwind(Box::new(Abandoned));
         }
         if self.wanted {
-            // Without a listener nobody wants to know.
+            // Fails only if the receiver has gone, and then progress is not needed.
             let _ = self.sender.send(Message::Progress(progress()));
         }
         self.state.enough.load(Ordering::Relaxed)
@@ -76,7 +76,7 @@ pub fn patiently<P: Send + 'static, T: Send + 'static>(
     let progress = Progress { sender: sender.clone(), wanted: listener.is_some(), state: state.clone() };
     pool.spawn(move || {
         let outcome = catch_unwind(AssertUnwindSafe(|| work(progress)));
-        // If nobody listens any more, nobody wants the result.
+        // Fails only if the caller has returned, and then the result is not needed.
         let _ = sender.send(Message::Done(outcome));
     });
     let receiver = Mutex::new(receiver);
@@ -109,8 +109,8 @@ fn wait<P: Send, T: Send>(
     }
 }
 
-/// Runs work that tells nothing on the way. A signal is raised at once; the work, which owns what it needs, then comes
-/// to its end unheard.
+/// Runs work that reports no progress. A signal is raised at once; the work, which owns its data, then runs to its end
+/// and its result is dropped.
 pub fn heard<T: Send + 'static>(
     py: Python<'_>,
     count: usize,

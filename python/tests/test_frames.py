@@ -226,7 +226,7 @@ def test_notes_name_what_would_mislead():
     model = RFFBLRRegressor().fit(table, Y)
     assert "row" not in model.model_.input_names and model.n_features_in_ == 6
     for words in ["'row' is different in every row", "'subject' looks like the name of 12 units", "GroupKFold",
-                  "'day' looks like a time", "TimeSeriesSplit", "input 'copy' tells target 'y1'"]:
+                  "'day' looks like a time", "TimeSeriesSplit", "input 'copy' predicts target 'y1'"]:
         assert any(words in note for note in model.notes_), words
     # Predicting the rows it has seen is nobody's mistake here.
     with warnings.catch_warnings():

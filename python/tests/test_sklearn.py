@@ -197,7 +197,7 @@ def test_an_error_of_a_callback_is_raised():
     assert failing.ended == 1
 
 
-def test_verbose_tells_the_end(monkeypatch):
+def test_verbose_prints_the_end(monkeypatch):
     out = io.StringIO()
     monkeypatch.setattr(sys, "stderr", out)
     X, Y = smooth()

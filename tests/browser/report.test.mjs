@@ -135,7 +135,7 @@ for (const [kind, path] of Object.entries(pages)) {
       for (const figure of found) {
         const drawn = !ABSENT[kind].includes(figure.id);
         assert.ok(figure.read.length > 30, `${figure.id} does not say how to read it`);
-        assert.ok(!figure.unreadable, `${figure.id} shows something that is no number`);
+        assert.ok(!figure.unreadable, `${figure.id} shows something that is not a number`);
         if (drawn)
           assert.ok(
             figure.marks > 5 && !figure.empty && figure.button === 1,
@@ -174,7 +174,7 @@ for (const [kind, path] of Object.entries(pages)) {
     if (kind === "kernelWithoutRows") {
       test("has no what-if panel, which would need its rows", async () => {
         const { page, close } = await open(path);
-        assert.match(await page.locator("#what-if .note").textContent(), /--no-row-data/);
+        assert.match(await page.locator("#what-if .note").textContent(), /asked to show no row/);
         assert.equal(await page.locator("#what-if input, #what-if select").count(), 0);
         await close();
       });

@@ -37,7 +37,7 @@ pub fn wanted(text: &str) -> Result<Wanted, String> {
     }
 }
 
-/// How a model will be checked. It is made before the fit: what cannot be split is told before hours of work.
+/// How a model will be checked. It is made before the fit, so that an impossible split fails before hours of work.
 pub enum Plan {
     /// With why not, in a sentence.
     No(String),
@@ -67,7 +67,7 @@ impl Plan {
         Ok(Plan::Refits { folds, by, asked: wanted.is_some() })
     }
 
-    /// Runs the check. `seconds` is what the fit took, if that is known; else the first refits tell how long all will take.
+    /// Runs the check. `seconds` is what the fit took, if known; else the time is estimated from the first refits.
     pub fn run(
         self,
         training: &TrainingTable,

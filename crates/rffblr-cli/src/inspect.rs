@@ -134,7 +134,7 @@ fn words(model: &Model) -> String {
         Some(Weights::Relative(())) => {
             "Rows had relative weights: noise and intervals are those of a row of average weight.\n"
         }
-        Some(Weights::Repeats(())) => "Rows had weights: each counted as so many rows.\n",
+        Some(Weights::Repeats(())) => "Rows had weights: each is a number of identical rows.\n",
     };
     text += &match model.check() {
         Some(check) => format!("\n{}", checking::table(check, targets)),
@@ -189,7 +189,7 @@ fn kernel_table(kernel: &Kernel) -> comfy_table::Table {
     };
     let rows = vec![
         vec!["straight lines".into(), significant(kernel.linear), "–".into()],
-        row("smooth (RBF), all inputs alike", &kernel.rbf),
+        row("smooth (RBF), one scale for all inputs", &kernel.rbf),
         row("rough along the axes (Laplace L1), by input scale", &kernel.laplace_l1),
     ];
     output::table(["share of the function", "variance", "bandwidth"], rows)

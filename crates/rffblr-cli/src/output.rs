@@ -7,7 +7,7 @@ use rffblr::internals::{folder_of, is_device, write_whole};
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// Writes data to standard output. A reader that has seen enough and left is no failure.
+/// Writes data to standard output. A reader that has closed the pipe is not a failure.
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -16,12 +16,12 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Tells something that is not data. Nobody can be told that standard error is closed, so that is no failure.
+/// Prints something that is not data on standard error. If that is closed, there is nowhere to report it.
 pub fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Tells something the user may not expect.
+/// Prints something the user may not expect.
 pub fn note(text: &str) {
     tell(&format!("note: {text}"));
 }

@@ -136,7 +136,7 @@ mod tests {
         Flags::parse_from(["rffblr".to_string()].iter().chain(flags)).settings.settings()
     }
 
-    /// A flag and a line of a file spell every value alike.
+    /// A flag and a line of a file spell every value in the same way.
     #[test]
     fn flags_and_files_give_the_settings_they_were_spelled_from() {
         let sparse = Settings { form: Form::Sinusoids { sparsity: 0.75 }, max_iterations: 3, seed: 9 };

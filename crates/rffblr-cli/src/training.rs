@@ -30,11 +30,11 @@ pub struct TableArguments {
     #[arg(long, value_name = "NAME")]
     repeats: Option<String>,
     /// Column whose equal values mark rows that belong together, such as visits of one patient: whole groups are held out
-    /// where the model is tested. It is no input
+    /// where the model is tested. It is not an input
     #[arg(long, value_name = "NAME", conflicts_with = "time")]
     group: Option<String>,
     /// Column that orders the rows in time, numbers or dates such as 2024-05-31: where the model is tested, it is trained
-    /// on the past and tested on the future. Dates are no input
+    /// on the past and tested on the future. Dates are not an input
     #[arg(long, value_name = "NAME")]
     time: Option<String>,
     /// Columns to read as text, one level per distinct value, although they hold numbers
@@ -66,7 +66,7 @@ fn missing_inputs() -> impl TypedValueParser<Value = MissingInputs> {
 }
 
 impl TableArguments {
-    /// Reads the table and settles who plays which part; the notes on it are told on standard error unless `quiet`.
+    /// Reads the table and settles who plays which part; the notes on it go to standard error unless `quiet`.
     pub fn read(&self, quiet: bool) -> Result<TrainingTable> {
         let (path, targets) = self.source()?;
         let weight = self.weight.as_deref().map(Weights::Relative);
@@ -130,7 +130,7 @@ pub fn of_catalogue(path: &Path, tasks: usize) -> Result<TrainingTable> {
     Ok(TrainingTable::new(table, choice, MissingInputs::Impute)?)
 }
 
-/// Tells a note, with the option that follows its advice.
+/// Prints a note, with the option that follows its advice.
 pub fn tell(note: &Note) {
     output::note(&advised(note));
 }

@@ -15,7 +15,7 @@ struct Pace {
     name: String,
     /// How many there are to do.
     fits: usize,
-    /// Inner folds of one fit; 0 until a first one is told of.
+    /// Inner folds of one fit; 0 until the first one is reported.
     inner_folds: usize,
     inner_done: usize,
     /// Those that were not found in a journal, and their seconds.
@@ -81,7 +81,7 @@ impl Watch {
         });
     }
 
-    /// Tells something without tearing the bar.
+    /// Prints something above the bar.
     pub fn tell(&self, text: &str) {
         self.bar.suspend(|| output::tell(text));
     }

@@ -30,7 +30,7 @@ pub enum InnerFolds<'a> {
     /// The usual number, dealt out by the seed.
     #[default]
     Usual,
-    /// So many, dealt out by the seed.
+    /// This many, drawn by the seed.
     Dealt(usize),
     /// A list for each fold.
     Listed(&'a NestedFolds),
@@ -45,12 +45,12 @@ pub struct CrossValidation<'a> {
     pub grid: Grid,
     /// Where finished inner folds are kept, so that an interrupted run can go on.
     pub journal: Option<&'a Journal>,
-    /// Told the number of the job whenever one of its inner folds is done.
+    /// Called with the number of the job whenever one of its inner folds is done.
     pub progress: Option<&'a (dyn Fn(usize, Progress) + Sync)>,
 }
 
 impl Default for CrossValidation<'_> {
-    /// As many jobs at a time as the rayon pool has threads, full grids; nothing is kept or told.
+    /// As many jobs at a time as the rayon pool has threads, full grids; no journal, no progress.
     fn default() -> Self {
         CrossValidation { workers: rayon::current_num_threads(), grid: Grid::Full, journal: None, progress: None }
     }

@@ -33,7 +33,7 @@ pub struct FoldResult {
     pub inner_seconds: f64,
     /// Inner folds found in a journal.
     pub inner_folds_remembered: usize,
-    /// Time the processor spent on fit and prediction, where the system tells: other programs do not lengthen it. It is that
+    /// Processor time of fit and prediction, where the system reports it: other programs do not lengthen it. It is that
     /// of the calling thread, and so of the whole if that is the only one.
     pub cpu_seconds: Option<f64>,
     /// Hyper-parameters found by selection, by name.
@@ -102,7 +102,7 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
     })
 }
 
-/// Seconds the processor has spent on this thread so far, where the system tells.
+/// Seconds the processor has spent on this thread so far, where the system reports it.
 pub fn thread_seconds() -> Option<f64> {
     let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(spent.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)

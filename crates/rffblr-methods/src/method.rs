@@ -128,17 +128,17 @@ impl Predictor for Model {
 static REGISTRY: &[&dyn Method] = &[
     &RffBlr {
         name: "rffblr",
-        describe: "RFF-BLR with the default settings: the kernel machine with learned relevance of the inputs",
+        describe: "RFF-BLR with the default settings: a Gaussian process with a learned sum kernel and input scales",
         settings: Settings::DEFAULT,
     },
     &RffBlr {
         name: "rffblr-sparse",
-        describe: "the same as sinusoids, at most one for every four rows",
+        describe: "its posterior mean as sinusoids, at most one for every four rows",
         settings: Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT },
     },
     &RffBlr {
         name: "rffblr-cosines",
-        describe: "RFF-BLR with drawn cosines, all kept: the kernel view for many rows",
+        describe: "RFF-BLR with drawn cosines, all kept: an approximate Gaussian process for many rows",
         settings: Settings::COSINES,
     },
     &RffBlr {

@@ -60,8 +60,8 @@ fn annex_iv(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
         (
             "2. Elements and development",
             format!(
-                "Methods: {}\n\nDesign: one function for all targets; its scales and noise are those that maximise a lower \
-                 bound on the probability of the training targets; neither cross-validation nor a pretrained part is \
+                "Methods: {}\n\nDesign: one model for all targets; scales and noise maximise the marginal likelihood \
+                 times a prior (drawn cosines: a lower bound on it); neither cross-validation nor a pretrained part is \
                  used to choose them.\n\nData:\n\n{}\n\n- Origin, selection and labelling of the rows: {}\n\nInputs:\n\n{}\n\nHuman \
                  oversight: {}\n\nChanges foreseen: {}\n\nValidation: {}; see section 4.\n\nCybersecurity: the file carries a checksum and probe predictions (rffblr \
                  verify). {}",
@@ -186,9 +186,9 @@ impl Facts<'_> {
         let terms = self.model.active_features();
         let form = match &self.model.settings().form {
             Form::Kernel => {
-                format!("an exact kernel machine with one term for each of {terms} training rows{}", self.groups())
+                format!("a Gaussian process with a learned sum kernel, on {terms} training rows{}", self.groups())
             }
-            Form::Sinusoids { .. } => format!("{terms} sinusoids that reproduce a kernel machine{}", self.groups()),
+            Form::Sinusoids { .. } => format!("{terms} sinusoids that reproduce a Gaussian process{}", self.groups()),
             Form::Cosines(_) => format!("a Bayesian linear model on {terms} cosines and straight lines"),
         };
         let stop = match self.model.stop() {
@@ -197,7 +197,7 @@ impl Facts<'_> {
             Stop::Requested => "was stopped",
         };
         format!(
-            "Bayesian multitask regression on random Fourier features: {form}. The fit {stop} after {} steps.",
+            "Bayesian multitask regression (RFF-BLR): {form}. The fit {stop} after {} steps.",
             self.model.trace().len()
         )
     }
@@ -257,8 +257,8 @@ impl Facts<'_> {
     fn missing(&self) -> String {
         let inputs = match self.model.encoder().map(|encoder| encoder.missing_inputs()) {
             Some(MissingInputs::Impute) => {
-                "a missing number takes the median of the training rows, a missing text is no level, and a column marks \
-                 both where training had such gaps"
+                "a missing number takes the median of the training rows, a missing text has no level, and a column \
+                 marks both where training had such gaps"
             }
             Some(MissingInputs::Error) | None => "missing inputs are refused",
         };

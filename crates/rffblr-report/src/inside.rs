@@ -30,7 +30,7 @@ pub(super) struct Inside {
 
 #[derive(Serialize)]
 struct Trace {
-    bound: Vec<f64>,
+    objective: Vec<f64>,
     active: Vec<usize>,
     bandwidth: Vec<f64>,
 }
@@ -62,7 +62,7 @@ struct FamilyFacts {
     scale: Option<f64>,
 }
 
-/// How alike the function is at two points, by their distance along one input.
+/// Prior correlation of the function at two points, by their distance along one input.
 #[derive(Serialize)]
 struct Profile {
     input: usize,
@@ -89,7 +89,7 @@ impl Inside {
         sinusoids.sort_by(|a, b| size(b).total_cmp(&size(a)));
         Inside {
             trace: Trace {
-                bound: briefly(trace.iter().map(|step| step.objective)),
+                objective: briefly(trace.iter().map(|step| step.objective)),
                 active: trace.iter().map(|step| step.active).collect(),
                 bandwidth: briefly(trace.iter().map(|step| step.bandwidth)),
             },

@@ -90,7 +90,7 @@ struct ModelFacts {
     rows: usize,
     stop: rffblr::Stop,
     steps: usize,
-    bound: f64,
+    objective: f64,
     nugget_std: Vec<f64>,
     target_scale: Vec<f64>,
 }
@@ -186,7 +186,7 @@ impl Report {
     }
 }
 
-/// A value of a text column that few rows share tells of them; the page would name it.
+/// A value of a text column that few rows share discloses them; the page would name it.
 fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
     let Some(encoder) = model.encoder() else { return Ok(()) };
     let stored = model.stored_inputs();
@@ -224,7 +224,7 @@ impl ModelFacts {
             rows: model.training_rows(),
             stop: model.stop(),
             steps: model.trace().len(),
-            bound: model.objective(),
+            objective: model.objective(),
             nugget_std: model.nugget_std(),
             target_scale: model.target_std().to_vec(),
         }
@@ -236,13 +236,13 @@ impl WhatIf {
         WhatIf { file: None, absent: Some(why), intervals: false, levels: Vec::new() }
     }
 
-    /// With the formula, if it takes at most so many bytes.
+    /// With the formula, if it takes at most `room` bytes.
     fn new(model: &Model, row_data: bool, room: usize) -> Result<WhatIf> {
         let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
         let kernel = model.settings().form == Form::Kernel;
         if kernel && !row_data {
             return Ok(WhatIf::without(
-                "This model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
+                "This model is a Gaussian process: its formula needs the inputs of its training rows, and this report \
                  was asked to show no row. A model of sinusoids (sparsity) has a formula without them."
                     .into(),
             ));

@@ -15,7 +15,7 @@ const TARGET_CELLS: usize = 40_000;
 const INPUT_CELLS: usize = 60_000;
 /// Bars of the strip that shows where the values of an input lie.
 const BARS: usize = 24;
-/// Without row data: fewest rows that may be told of together, and the share of rows cut off at both ends of a range.
+/// Without row data: fewest rows that may be shown together, and the share of rows cut off at both ends of a range.
 pub(super) const CROWD: usize = 5;
 const TAIL: f64 = 0.05;
 /// Bars of the histogram of the probability integral transform.
@@ -185,8 +185,8 @@ fn histogram(probabilities: &[f64]) -> Vec<usize> {
     counts
 }
 
-/// The ends of the range in which values are shown: the smallest and the largest, or, where single rows may not be told
-/// of, the middle of two neighbours near the 5th and the 95th percentile.
+/// The ends of the range in which values are shown: the smallest and the largest, or, where single rows may not be
+/// shown, the middle of two neighbours near the 5th and the 95th percentile.
 pub(super) fn range(mut values: Vec<f64>, row_data: bool) -> [f64; 2] {
     values.sort_by(f64::total_cmp);
     let Some(last) = values.len().checked_sub(1) else { return [0.0, 0.0] };

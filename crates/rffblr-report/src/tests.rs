@@ -142,14 +142,14 @@ fn the_kernel_curves_are_the_kernel() {
     let facts = facts(&model, None, &Options::default());
     for profile in facts["inside"]["kernels"][0]["profiles"].as_array().unwrap() {
         let input = profile["input"].as_u64().unwrap() as usize;
-        let (distance, alike) = (numbers(&profile["distance"]), numbers(&profile["kernel"]));
+        let (distance, correlation) = (numbers(&profile["distance"]), numbers(&profile["kernel"]));
         for i in [0, 17, 60] {
             // Two rows that differ in one input alone; what is constant or straight is taken off.
             let z = distance[i] / model.input_std()[input];
             let rows = Mat::from_fn(2, 3, |n, d| if n == 1 && d == input { z } else { 0.0 });
             let gram = kernel.gram(&rows, rffblr::linalg::Threads::ONE);
             let expected = (gram[(1, 0)] - 1.0) / (gram[(0, 0)] - 1.0);
-            assert!((alike[i] - expected).abs() < 1e-6, "{} for {expected}", alike[i]);
+            assert!((correlation[i] - expected).abs() < 1e-6, "{} for {expected}", correlation[i]);
         }
     }
 }

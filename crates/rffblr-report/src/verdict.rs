@@ -14,7 +14,7 @@ const FAIR: f64 = 0.5;
 const WEAK: f64 = 0.2;
 /// What a simple model may lack in R² and still be as good.
 const AS_GOOD: f64 = 0.02;
-/// Standard deviations of a count beyond which it is no chance.
+/// Standard deviations of a count beyond which it is not due to chance.
 const CHANCE: f64 = 2.6;
 
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ impl Verdict {
         };
         verdict.not_for.push(
             "Rows unlike the training rows: the function is learned only where data are; far away its interval is wide \
-             and should be taken at its word."
+             and should be believed."
                 .into(),
         );
         verdict.not_for.push("Causes: it says what goes together with a target, not what would change it.".into());

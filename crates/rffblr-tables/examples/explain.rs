@@ -7,7 +7,7 @@ use rffblr::{Form, Settings};
 use rffblr_tables as table;
 use std::time::Instant;
 
-/// Seconds of processor time of this process so far, where the system tells.
+/// Seconds of processor time of this process so far, where the system reports it.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields: Vec<f64> = stat.split_whitespace().map(|field| field.parse().unwrap_or(0.0)).collect();

@@ -19,7 +19,7 @@
 //! let training = TrainingTable::new(table, Roles::of_targets(["cadmium", "copper", "lead"]), MissingInputs::Impute)?;
 //! let model = training.fit(&Settings::DEFAULT)?;
 //!
-//! // What a user should know: the column `site` is different in every row, so that it is no input.
+//! // What a user should know: the column `site` is different in every row, so that it is not an input.
 //! assert!(training.notes()[0].to_string().starts_with("column 'site' is different in every row"));
 //! // The model keeps how text and gaps became numbers, and predicts from tables of the same kind.
 //! let (inputs, _) = model.table_encoder().inputs(&rffblr_tables::read("soil.csv", &model.table_encoder().read_options())?)?;

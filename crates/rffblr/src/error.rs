@@ -130,7 +130,7 @@ pub enum Error {
     /// A dependence on a pair of inputs that are one.
     #[error("a dependence on two inputs needs two different ones, not input {0} twice; choose another")]
     SameInput(usize),
-    /// A report without row data would tell of single rows.
+    /// A report without row data would disclose single rows.
     #[error("a report without row data: {0}")]
     RowData(String),
     /// A matrix that is positive definite in exact arithmetic was not, in floating point.

@@ -47,7 +47,7 @@ pub struct Fetched {
 
 /// Fetches a data set into a folder, which is created when missing. A right file that is there already is kept.
 ///
-/// `progress` is told the number of bytes received and, if the server says it, their total.
+/// `progress` gets the number of bytes received and, if the server says it, their total.
 pub fn fetch(
     set: &Dataset,
     folder: &Path,

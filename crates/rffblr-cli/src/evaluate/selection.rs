@@ -40,7 +40,7 @@ pub fn grids() -> impl TypedValueParser<Value = Grid> {
 enum Inner {
     /// The library deals them out.
     Usual,
-    /// So many, dealt out by the seed.
+    /// This many, drawn by the seed.
     Dealt(usize),
     Listed(PathBuf, NestedFolds),
 }
@@ -72,7 +72,7 @@ impl SelectionArguments {
                 Inner::Listed(file, nested)
             }
             (None, Some(count)) => {
-                // Told before the first fit.
+                // Printed before the first fit.
                 for fold in 0..folds.count() {
                     deal(folds.train_in(training, fold).len(), count, 0).context("--inner-folds")?;
                 }

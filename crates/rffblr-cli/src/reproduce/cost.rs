@@ -32,7 +32,7 @@ pub struct Record {
     pub machine: String,
     pub wall_seconds: f64,
     pub cpu_seconds: Option<f64>,
-    /// Most memory the fit had in use at once, the data not counted, where the system tells.
+    /// Most memory the fit had in use at once, the data not counted, where the system reports it.
     pub peak_bytes: Option<u64>,
     pub active_features: Option<usize>,
 }

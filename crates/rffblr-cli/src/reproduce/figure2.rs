@@ -122,7 +122,7 @@ fn key(machine: Machine, source: &Source, fold: usize, per_row: Option<f64>) -> 
 }
 
 impl Machine {
-    /// With so many features for each row; SB-ELM has log₂ of its γD besides, and is none without.
+    /// With this many features for each row; for SB-ELM also with log₂ of its γD, `None` if that is missing.
     fn with(self, per_row: f64, exponent: impl Fn() -> Option<i32>) -> Option<Box<dyn Method>> {
         if self == Machine::SbElm {
             return Some(Box::new(SbElm { layer: Layer::Given { per_row, exponent: exponent()? } }));

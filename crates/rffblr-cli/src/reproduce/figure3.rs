@@ -22,7 +22,7 @@ Examples:
   rffblr reproduce figure3 --tasks 2,8,16 --samples 50,200,1000 --repetitions 2 --out quick")]
 #[command(after_long_help = "\
 Synthetic data: 50 normal inputs; a target is a sum of 10 random products of two inputs and noise. Every combination of \
-tasks, samples and repetition is one fit on one thread, timed by the processor where the system tells, and one line of \
+tasks, samples and repetition is one fit on one thread, timed by the processor where that is known, and one line of \
 OUT/raw.jsonl; the same command goes on where it was cut off. As in the paper, a curve averages over all values of the \
 other axis and over the repetitions.")]
 pub struct Arguments {

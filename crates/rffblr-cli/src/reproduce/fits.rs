@@ -26,7 +26,7 @@ impl<'a> Fit<'a> {
     }
 }
 
-/// Runs fits and records each as it is done; `recorded` is told then. Gives what failed, in words.
+/// Runs fits and records each as it is done; `recorded` is called then. Returns what failed, in words.
 pub fn record_all(
     fits: &[Fit<'_>],
     run: &RunArguments,

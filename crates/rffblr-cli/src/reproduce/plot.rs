@@ -10,7 +10,7 @@ use kuva::render::figure::Figure;
 use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot;
 
-/// Colours that people with any kind of colour vision can tell apart (Okabe and Ito), the darkest first.
+/// Colours that people with any kind of colour vision can distinguish (Okabe and Ito), the darkest first.
 const COLOURS: [&str; 7] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"];
 const MARKERS: [MarkerShape; 5] =
     [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond, MarkerShape::TriangleDown];
@@ -31,7 +31,7 @@ pub struct Curve {
     /// A short text above each point; none if empty.
     pub labels: Vec<String>,
     pub look: Look,
-    /// Which colour and marker; curves with the same number look alike.
+    /// Which colour and marker; curves with the same number look the same.
     pub style: usize,
 }
 
@@ -57,7 +57,7 @@ pub struct Picture {
     pub png: Vec<u8>,
 }
 
-/// Draws panels in rows of so many columns, with one legend for all beside them.
+/// Draws panels in rows of this many columns, with one legend for all beside them.
 pub fn draw(panels: &[Panel], columns: usize, size: (f64, f64)) -> Result<Picture> {
     let columns = columns.clamp(1, panels.len().max(1));
     let rows = panels.len().div_ceil(columns);

@@ -79,7 +79,7 @@ pub struct Record {
     pub test_rows: usize,
     pub fit_seconds: f64,
     pub predict_seconds: f64,
-    /// Time the processor spent on both, where the system tells: other programs do not lengthen it.
+    /// Time the processor spent on both, where the system reports it: other programs do not lengthen it.
     pub cpu_seconds: Option<f64>,
     /// Inner folds known from an earlier, interrupted run: their time is not in `fit_seconds`.
     pub inner_folds_remembered: usize,

@@ -366,7 +366,7 @@ impl Comparison {
                 if let Some(summary) = self.summary(method, dataset, quantity)
                     && summary.mean.is_finite()
                 {
-                    // Far below the axis nothing more can be told apart.
+                    // Far below the axis nothing more can be distinguished.
                     let shown = summary.mean.max(-0.15);
                     lowest = lowest.min(shown);
                     points.push((at as f64 + 1.0 + offset(number), shown));

@@ -47,7 +47,7 @@ fn cells_that_are_no_numbers() {
     refused("t.csv", format!("x,y\n{rows}1,abc\n"), &["--targets=y"], &["t.csv, line 32", "'y'", "'abc'"]);
     refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=y"], &["t.csv, line 2", "'y'", "'low'", "numeric"]);
     refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=last:1"], &["data row 1", "'y'", "'low'"]);
-    // A target is told the same as an input.
+    // A target gets the same message as an input.
     let comma = "write decimals with a point and no thousands separator";
     refused("t.csv", "x;y\n0,5;1\n0,7;2\n", &["--targets=y"], &["line 2", "'x'", "comma inside the number", comma]);
     refused("t.csv", "x;y\n1;0,1701\n2;0,2\n", &["--targets=y"], &["line 2", "'y'", "comma inside the number", comma]);

@@ -86,7 +86,7 @@ fn a_check_can_be_left_out_or_asked_for() {
         let ran = folder.run(&["fit", "cohort.csv", "--targets=cost", "--ignore=id", wrong]);
         assert!(ran.code == 2 && ran.err.contains("a number of refits, or off"), "{}", ran.err);
     }
-    // With three rows there are three refits; what cannot be refitted is no reason to withhold the model.
+    // With three rows there are three refits; what cannot be refitted is not a reason to withhold the model.
     folder.put("few.csv", "x,y,z\n1,1,\n2,4,\n3,5,1\n");
     let said = folder.done(&["fit", "few.csv", "--targets=y"]).err;
     assert!(said.contains("3 refits, random folds"), "{said}");
@@ -106,7 +106,7 @@ fn whole_groups_are_held_out() {
     let base = ["visits.csv", "--targets=weight", "--ignore=day"];
     folder.done(&[&["fit"], &base[..], &["--ignore=animal", "-oalone.json"]].concat());
     let said = folder.done(&[&["fit"], &base[..], &["--group=animal", "-otogether.json"]].concat()).err;
-    assert!(said.contains("note: column 'animal' says which rows belong together and is no input"), "{said}");
+    assert!(said.contains("note: column 'animal' says which rows belong together and is not an input"), "{said}");
     assert!(said.contains("5 refits, whole groups of animal held out"), "{said}");
     let [alone, together] = ["alone.json", "together.json"].map(|file| check(&folder, file));
     // The tag gives the animal away where other visits of it are trained on.
@@ -140,7 +140,7 @@ fn the_future_is_tested() {
         folder.done(&fit).err
     };
     let said = fit("day", "day.json");
-    assert!(said.contains("note: column 'day' orders the rows in time and is no input"), "{said}");
+    assert!(said.contains("note: column 'day' orders the rows in time and is not an input"), "{said}");
     assert!(said.contains("4 refits, trained on the past, tested on the future by day"), "{said}");
     // A fifth of sixty rows is trained on first.
     assert_eq!(check(&folder, "day.json")["rows"], 48);
@@ -161,7 +161,7 @@ fn what_has_no_place_is_an_error_before_the_fit() {
     let base = ["fit", "t.csv", "--targets=y", "--ignore=g,t,s"];
     for (flag, says) in [
         ("--group=g", vec!["data row 2, column 'g': the group is missing"]),
-        ("--time=t", vec!["data row 2, column 't': '2024-02-30' is no time", "2024-05-31"]),
+        ("--time=t", vec!["data row 2, column 't': '2024-02-30' is not a time", "2024-05-31"]),
         ("--time=s", vec!["data row 3, column 's': the time is missing"]),
         ("--group=gg", vec!["no column 'gg' to use as the group"]),
     ] {

@@ -40,7 +40,7 @@ fn one_command_gives_a_model_beside_the_data() {
 }
 
 #[test]
-fn steps_are_counted_alike_in_every_form() {
+fn steps_are_counted_the_same_way_in_every_form() {
     let folder = Folder::new();
     folder.put("cohort.csv", cohort());
     for form in ["--sparsity=0", "--sparsity=0.5", "--features=20"] {
@@ -210,7 +210,10 @@ fn a_factor_on_all_weights_changes_nothing_and_inspect_says_what_they_meant() {
         }
     }
     let (counted, inspected, told) = predictions(1.0, &["--repeats=w"]);
-    assert!(counted != one && inspected.contains("each counted as so many rows") && told == "repeats", "{inspected}");
+    assert!(
+        counted != one && inspected.contains("each is a number of identical rows") && told == "repeats",
+        "{inspected}"
+    );
     let (_, inspected, told) = predictions(1.0, &["--ignore=w"]);
     assert!(!inspected.contains("weights:") && told.is_null(), "{inspected}");
     let ran = folder.run(&["fit", "t.csv", "--targets=y", "--weight=w", "--repeats=w"]);

@@ -55,7 +55,7 @@ fn without_further_settings_it_is_a_kernel_machine() {
     assert!(folder.done(&["verify", "model.json"]).out.contains("10 probe predictions"));
 }
 
-/// One group of two targets is two groups of one with the same kernel; told apart, they are told by name.
+/// One group of two targets is two groups of one with the same kernel; if they differ, they are listed by name.
 #[test]
 fn targets_with_kernels_of_their_own_are_told_apart() {
     let folder = Folder::new();
@@ -155,7 +155,7 @@ fn change(folder: &Folder, edit: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-fn verify_tells_whole_from_changed() {
+fn verify_distinguishes_whole_from_changed() {
     let folder = fitted();
     let ran = folder.done(&["verify", "model.json"]);
     assert!(ran.out.contains("largest difference") && ran.out.contains("10 probe predictions"), "{}", ran.out);

@@ -24,7 +24,7 @@ fn fit_evaluate_and_report_say_what_would_mislead() {
         "whole units are held out (--group animal)",
         "column 'date' looks like a time, taken as text",
         "the latest rows are held out (--time date)",
-        "input 'ounces' tells target 'grams' (correlation 1.0000)",
+        "input 'ounces' predicts target 'grams' (correlation 1.0000)",
         "(--ignore ounces)",
         "text makes 82 columns for 120 rows",
     ];
@@ -41,14 +41,14 @@ fn fit_evaluate_and_report_say_what_would_mislead() {
         // The page makes sentences of them, with a capital letter.
         assert!(report.err.contains(words) && page.contains(&words[1..]), "does not say {words:?}: {}", report.err);
     }
-    assert!(page.contains("Input 'ounces' tells target 'grams'"));
+    assert!(page.contains("Input 'ounces' predicts target 'grams'"));
     assert!(folder.done(&["fit", "visits.csv", "--targets=grams", "-oq.json", "-q"]).err.is_empty());
-    // Who has said which rows belong together is not told again.
+    // No note on rows that belong together, or on time, where the options have named them.
     for option in ["--group=animal", "--time=date"] {
         let ran = folder.done(&["fit", "visits.csv", "--targets=grams", option, "--check=off", "-og.json", "--force"]);
-        assert!(!ran.err.contains("looks like") && ran.err.contains("'ounces' tells"), "{}", ran.err);
+        assert!(!ran.err.contains("looks like") && ran.err.contains("'ounces' predicts"), "{}", ran.err);
     }
-    // The column that was left out may be there or not when predicting, and is no news.
+    // The column that was left out may be there or not when predicting, without a note.
     let ran = folder.done(&["predict", "m.json", "visits.csv"]);
     assert!(!ran.err.contains("visit'"), "{}", ran.err);
 }
@@ -57,7 +57,7 @@ fn fit_evaluate_and_report_say_what_would_mislead() {
 fn an_ordinary_table_is_not_suspected() {
     let folder = fitted();
     let ran = folder.done(&["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "-oother.json"]);
-    for word in ["looks like", "held out", "tells", "counts the rows", "earlier row", "text makes"] {
+    for word in ["looks like", "held out", "predicts target", "counts the rows", "earlier row", "text makes"] {
         assert!(!ran.err.contains(word), "{}", ran.err);
     }
 }
@@ -83,7 +83,7 @@ fn predicting_the_training_rows_is_told() {
     folder.done(&["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "-okernel.json", "-q"]);
     let table = folder.text("cohort.csv");
     let lines: Vec<&str> = table.lines().collect();
-    // With other rows, without targets, in another order, and rows that only look alike.
+    // With other rows, without targets, in another order, and rows that only look the same.
     let shuffled = |rows: &mut dyn Iterator<Item = usize>| {
         let body: String = rows.map(|n| format!("{}\n", lines[n])).collect();
         format!("{}\n{body}", lines[0])

@@ -59,7 +59,7 @@ fn without_data_the_model_alone_is_shown() {
     assert!(facts["quality"].is_null() && facts["local"].is_null() && facts["together"].is_null());
     // Its check needs no data.
     assert!(facts["verdict"]["headline"].as_str().unwrap().contains("rows it has not seen"));
-    assert!(!facts["inside"]["trace"]["bound"].as_array().unwrap().is_empty());
+    assert!(!facts["inside"]["trace"]["objective"].as_array().unwrap().is_empty());
 }
 
 #[test]

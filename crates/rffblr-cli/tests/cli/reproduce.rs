@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// A file of so many rows, inputs and targets, whose last columns are the targets.
+/// A file of this many rows, inputs and targets, whose last columns are the targets.
 fn arff(rows: usize, inputs: usize, targets: usize) -> String {
     let mut text = "@relation small\n".to_owned();
     (0..inputs + targets).for_each(|column| text += &format!("@attribute c{column} numeric\n"));

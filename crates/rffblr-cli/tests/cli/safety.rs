@@ -1,4 +1,4 @@
-//! Nothing is overwritten unasked, nothing is left half-written, and a full disk is told.
+//! Nothing is overwritten without a request, nothing is left half-written, and a full disk is reported.
 
 use crate::common::{Folder, Ran, cohort, fitted};
 use std::process::{Command, Stdio};
@@ -139,7 +139,7 @@ fn a_full_disk_is_an_error() {
         assert_eq!(ran.code, 1, "{arguments:?}");
         assert!(ran.err.contains("error: cannot write to standard output"), "{arguments:?}: {}", ran.err);
     }
-    // Nobody can be told when standard error is full; the work is done all the same.
+    // A full standard error cannot be reported; the work is still done.
     let fit = ["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "-ounheard.json"];
     for (arguments, code) in [(&fit[..], 0), (&fit[..], 1), (&["fit"], 2)] {
         let ran = Ran::from(folder.command(arguments).stderr(full()).output().unwrap());

@@ -17,7 +17,7 @@ fn the_version_names_the_package_version() {
 }
 
 #[test]
-fn the_help_tells_the_exit_codes() {
+fn the_help_lists_the_exit_codes() {
     let folder = Folder::new();
     for flag in ["-h", "--help"] {
         let help = folder.done(&[flag]).out;

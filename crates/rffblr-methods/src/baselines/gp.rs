@@ -78,7 +78,7 @@ impl Method for GaussianProcess {
     fn fit(&self, data: &Dataset, _plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         require_observed(self.name(), data)?;
         require_few(self.name(), data, MOST_ROWS)?;
-        // A row of weight zero says nothing, and one over zero is no variance.
+        // A row of weight zero has no information, and one over zero is not a variance.
         let rows: Vec<usize> = (0..data.rows()).filter(|&n| data.weights().is_none_or(|w| w[n] > 0.0)).collect();
         let data = &data.select(&rows)?;
         let (scales, inputs, targets) = Scales::learn(data)?;

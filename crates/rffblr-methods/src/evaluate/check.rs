@@ -56,7 +56,7 @@ impl From<Error> for Halt {
 /// regression and the training mean beside it, on the same folds.
 ///
 /// Fits run side by side on as many threads as the rayon pool of the caller has, one thread each, and give the same bits
-/// for any number. The observer is told at every step of every refit and may ask to stop: then there is no check. Beside
+/// for any number. The observer sees every step of every refit and may ask to stop: then there is no check. Beside
 /// the check come the predictions of every fold, whose rows are those of [`Folds::test`].
 pub fn check(
     settings: &Settings,
@@ -83,7 +83,7 @@ pub fn check(
         if number % methods.len() == 0 && result.is_ok() {
             done.fetch_add(1, Ordering::Relaxed);
         }
-        // What was stopped on the way is no refit.
+        // A refit that was stopped early does not count.
         if tell().is_break() { Err(Halt::Asked) } else { Ok(result?.held_out) }
     });
     let held_out = match found {

@@ -4,7 +4,7 @@ use rffblr::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Runs jobs 0, 1, … on so many workers and gives the results in order, or the error of the first
+/// Runs jobs 0, 1, … on this many workers and gives the results in order, or the error of the first
 /// job that failed. Each worker is a pool of one thread, so that no job takes time from another.
 pub fn in_parallel<T: Send, E: From<Error> + Send>(
     workers: usize,

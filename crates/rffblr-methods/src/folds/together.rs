@@ -156,7 +156,7 @@ fn time_of_day(text: &str) -> Option<f64> {
     Some((3600 * hours + 60 * minutes - offset) as f64 + seconds)
 }
 
-/// A number of exactly so many digits.
+/// A number of exactly this many digits.
 fn whole(text: &str, digits: usize) -> Option<i64> {
     (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(inputs(roles(Some("animal"), None)), ["day", "week"]);
         assert_eq!(inputs(roles(None, Some("week"))), ["animal", "day", "week"]);
         assert_eq!(inputs(roles(None, Some("day"))), ["animal", "week"]);
-        assert!(roles(None, Some("day")).order_notes(&table)[0].to_string().contains("is no input"));
+        assert!(roles(None, Some("day")).order_notes(&table)[0].to_string().contains("is not an input"));
         assert!(roles(None, Some("week")).order_notes(&table)[0].to_string().contains("is an input too"));
     }
 
@@ -285,7 +285,7 @@ mod tests {
         for (roles, expected) in [
             (roles(Some("animal"), None), "data row 4, column 'animal': the group is missing"),
             (roles(None, Some("week")), "data row 4, column 'week': the time is missing"),
-            (roles(None, Some("day")), "data row 5, column 'day': 'soon' is no time"),
+            (roles(None, Some("day")), "data row 5, column 'day': 'soon' is not a time"),
             (roles(Some("animals"), None), "no column 'animals' to use as the group; did you mean 'animal'?"),
         ] {
             let error =

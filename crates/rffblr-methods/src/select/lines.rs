@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// Takes so many bytes and then fails, once.
+    /// Takes this many bytes and then fails, once.
     struct Full(Vec<u8>, Option<usize>);
 
     impl Write for Full {

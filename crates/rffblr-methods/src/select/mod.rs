@@ -61,12 +61,12 @@ pub struct Plan<'a> {
     pub inner: Option<&'a [Vec<usize>]>,
     /// Where finished inner folds are kept.
     pub journal: Option<&'a Journal>,
-    /// Told of every finished inner fold, possibly from several threads.
+    /// Called after every inner fold, possibly from several threads.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
 }
 
 impl Plan<'static> {
-    /// The full grid with seeded inner folds; nothing is kept or told.
+    /// The full grid with seeded inner folds; no journal, no progress.
     pub fn seeded(seed: u64) -> Self {
         Plan { seed, grid: Grid::Full, inner: None, journal: None, progress: None }
     }

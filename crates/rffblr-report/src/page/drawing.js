@@ -1,7 +1,7 @@
 // What all figures share: numbers as people write them, plots in the style of the page, elements, tables.
 
 const NEEDS_DATA = "Needs the training data: give them when the report is made.";
-const NEEDS_ROWS = "Left out: this report shows no single row (--no-row-data).";
+const NEEDS_ROWS = "Left out: this report was asked to show no single row.";
 
 /** Four significant digits, as people write them. */
 function short(value) {
@@ -15,7 +15,7 @@ function clipped(length) {
   return (text) => (String(text).length > length ? `${String(text).slice(0, length - 1)}…` : String(text));
 }
 
-/** A name at an axis, which has room for so much. */
+/** A name at an axis, shortened to the room there is. */
 const axisName = (name) => clipped(32)(name);
 
 function element(tag, properties = {}, ...children) {

@@ -8,7 +8,8 @@ const INSIDE_FIGURES = [
     title: "How the fit went",
     wide: true,
     read:
-      "The bound rises until nothing is gained; a mark is a step at which features were pruned (orange) or " +
+      "The objective (log marginal likelihood plus log prior, or a lower bound on it) rises until the fit converges; " +
+      "a mark is a step at which features were pruned (orange) or " +
       "the bandwidth moved by more than a tenth (blue).",
     table: (facts) => traceOf(facts),
     draw(facts, task, width) {
@@ -42,14 +43,14 @@ const INSIDE_FIGURES = [
         );
       };
       // The first steps are far below the rest and would flatten it.
-      const bounds = steps.map((d) => d.bound).sort(d3.ascending);
-      const low = d3.quantile(bounds, 0.05),
-        high = bounds[bounds.length - 1];
+      const values = steps.map((d) => d.objective).sort(d3.ascending);
+      const low = d3.quantile(values, 0.05),
+        high = values[values.length - 1];
       const domain = high > low ? [low - 0.1 * (high - low), high + 0.05 * (high - low)] : undefined;
       return element(
         "div",
         { className: "side" },
-        panel("Bound (nats)", "bound", { domain, clamp: true }),
+        panel("Objective (nats)", "objective", { domain, clamp: true }),
         panel("Active terms", "active", { zero: true }),
         panel("Bandwidth", "bandwidth", { type: "log", ticks: 4, tickFormat: short }),
       );
@@ -62,12 +63,12 @@ const INSIDE_FIGURES = [
     title: "The kernel",
     wide: true,
     read:
-      "How alike the function is at two points, by how far they lie apart along one input: a curve that " +
-      "drops fast lets the function change fast there.",
+      "Prior correlation of the function at two points, by their distance along one input: where the curve " +
+      "drops fast, the function can change fast.",
     table: (facts, task) => kernelOf(facts, task),
     draw(facts, task, width) {
       const all = kernelOf(facts, task);
-      const low = d3.min(all, (d) => d.alike);
+      const low = d3.min(all, (d) => d.correlation);
       const panels = kernelFor(facts, task).profiles.map((profile) => {
         const lines = all.filter((d) => d.input === facts.columns[profile.input]);
         return element(
@@ -81,7 +82,9 @@ const INSIDE_FIGURES = [
             x: { label: "distance →", ticks: 3 },
             y: { label: null, domain: [low, 1], nice: true, ticks: 3 },
             color: { domain: ["kernel", "sinusoids"], range: ["var(--one)", "var(--two)"] },
-            marks: [Plot.lineY(lines, { x: "distance", y: "alike", stroke: "view", strokeWidth: 1.8, tip: true })],
+            marks: [
+              Plot.lineY(lines, { x: "distance", y: "correlation", stroke: "view", strokeWidth: 1.8, tip: true }),
+            ],
           }),
         );
       });
@@ -92,7 +95,7 @@ const INSIDE_FIGURES = [
       const note = facts.inside.sinusoid_count
         ? "Blue is the learned kernel; orange the kept sinusoids, each counted by its squared weight: " +
           "where the two agree, the sinusoids are a fair sample of the kernel."
-        : "This model is the kernel itself, all cosines at once: there is no list of sinusoids.";
+        : "This model is a Gaussian process with this kernel: there is no list of sinusoids.";
       return element(
         "div",
         {},
@@ -114,7 +117,7 @@ const INSIDE_FIGURES = [
     needs: (facts) =>
       facts.inside.sinusoid_count
         ? null
-        : "This model is a kernel machine: the sum of all cosines at once. " +
+        : "This model is a Gaussian process: the limit of infinitely many cosines. " +
           "A fit with sparsity 0.75 gives a model of few sinusoids.",
     table: (facts, task) => wavesOf(facts, task),
     draw(facts, task, width) {
@@ -203,10 +206,10 @@ const INSIDE_FIGURES = [
 ];
 
 function traceOf(facts) {
-  const { bound, active, bandwidth } = facts.inside.trace;
-  return bound.map((value, i) => ({
+  const { objective, active, bandwidth } = facts.inside.trace;
+  return objective.map((value, i) => ({
     step: i + 1,
-    bound: value,
+    objective: value,
     active: active[i],
     bandwidth: bandwidth[i],
     pruned: i > 0 && active[i] < active[i - 1],
@@ -238,7 +241,7 @@ function kernelOf(facts, task) {
         input: facts.columns[profile.input],
         view,
         distance,
-        alike: values[i],
+        correlation: values[i],
       }));
     return [
       ...line("kernel", profile.kernel),
@@ -262,7 +265,7 @@ function familyTable(facts, task) {
   if (!families) return "";
   const total = d3.sum(families, (d) => d.variance);
   return tableOf(
-    ["share of the function before data", "variance", "of all", "bandwidth"],
+    ["share of the prior variance", "variance", "of all", "bandwidth"],
     families.map((d) => [
       d.name,
       short(d.variance),

@@ -95,7 +95,7 @@ const LEARNED_FIGURES = [
     title: "Relevance for this target",
     read:
       "Light: the input together with others; dark: the input alone. A long light part means that it acts " +
-      "through interactions. The thin line is one standard deviation of the light bar either way: what the data leave open.",
+      "through interactions. The thin line is one posterior standard deviation of the light bar either way.",
     needs: needsLearned,
     table: (facts, task) => relevanceTable(facts).filter((d) => d.target === facts.targets[task]),
     draw(facts, task, width) {

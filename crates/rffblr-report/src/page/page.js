@@ -14,7 +14,7 @@ function fillVerdict() {
   const { verdict, model } = facts;
   document.getElementById("headline").textContent = verdict.headline;
   const form = {
-    kernel: `a kernel machine of ${model.terms} terms`,
+    kernel: `a Gaussian process on ${model.terms} rows`,
     sinusoids: `${model.terms} sinusoids`,
     cosines: `${model.terms} cosines and straight lines`,
   }[model.form];

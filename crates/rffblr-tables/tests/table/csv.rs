@@ -79,7 +79,7 @@ fn a_first_line_may_name_the_delimiter() {
 }
 
 #[test]
-fn a_lone_column_tells_missing_cells_from_blank_lines() {
+fn a_single_column_distinguishes_missing_cells_from_blank_lines() {
     let table = csv("a\n1\n\n\"\"\n3\n");
     assert!(same(numbers(&table, "a"), &[1.0, f64::NAN, 3.0]));
 }
@@ -151,7 +151,7 @@ fn few_numbers_or_few_different_ones_may_stand_among_text() {
         text += "none given,1\n";
     }
     assert_eq!(levels(&csv(&text), "id").len(), 89);
-    // Text that spells infinity is no number in a column of text.
+    // Text that spells infinity is not a number in a column of text.
     assert_eq!(texts(&csv("a,b\ninf,1\nsup,1\n"), "a").len(), 2);
 }
 

@@ -7,7 +7,7 @@
 //! - A text input becomes one column of zeros and ones per level, `colour=red`, and one more, `colour?`, for cells that are
 //!   missing.
 //! - An input that is the same in all training rows is left out, and so is a text that is different in every one: it
-//!   names rows and tells nothing about others.
+//!   names rows and has no information about others.
 //! - At prediction, a level that training did not have is unknown: it shares the column `colour?` with missing ones and is
 //!   reported. A missing number takes the median and is reported.
 //! - With [`MissingInputs::Error`] a missing input is an error, in training and at prediction.
@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// A text column with more levels than this is no category.
+/// A text column with more levels than this is not a category.
 pub const MOST_LEVELS: usize = 1000;
 
 /// What to do with missing inputs.
@@ -261,7 +261,7 @@ impl Encoder {
         Ok(targets)
     }
 
-    /// The inputs of all rows of a table, which may have more columns than were used in training. The notes tell of
+    /// The inputs of all rows of a table, which may have more columns than were used in training. The notes name
     /// levels that training did not have, of missing cells and of columns without a use.
     pub fn inputs(&self, table: &Table) -> Result<(Mat<f64>, Vec<Note>), EncodeError> {
         let rows: Vec<usize> = (0..table.rows()).collect();

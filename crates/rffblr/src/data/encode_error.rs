@@ -13,7 +13,7 @@ pub enum EncodeError {
     NoTargets,
 
     /// `last:` without a usable number.
-    #[error("{} is no number of targets; write last:3 for the last three columns", excerpt(text))]
+    #[error("{} is not a number of targets; write last:3 for the last three columns", excerpt(text))]
     BadLast { text: String },
 
     /// `last:` with more columns than there are.
@@ -77,9 +77,9 @@ pub enum EncodeError {
     #[error("data row {row}, column {}: {role} is missing; fill it in, or remove the row", excerpt(column))]
     NoPlace { role: &'static str, column: String, row: usize },
 
-    /// A text that is no time.
+    /// A text that is not a time.
     #[error(
-        "data row {row}, column {}: {} is no time; read are numbers and dates such as 2024-05-31, 2024-05-31 14:30 or \
+        "data row {row}, column {}: {} is not a time; a time is a number or a date: 2024-05-31, 2024-05-31 14:30 or \
          2024-05-31T14:30:05Z",
         excerpt(column),
         excerpt(text)

@@ -15,7 +15,7 @@ pub struct Note {
     text: String,
 }
 
-/// What a note is about, in the order in which notes are told.
+/// What a note is about, in the order in which notes are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum NoteKind {
@@ -45,7 +45,7 @@ pub enum NoteKind {
     Repeated,
     /// Nearly as many columns as rows, because of texts with many levels.
     Wide,
-    /// Targets that a single input tells.
+    /// Targets that a single input predicts nearly perfectly.
     Leak,
     /// At prediction: levels that training did not have.
     NewLevels,
@@ -56,7 +56,7 @@ pub enum NoteKind {
 }
 
 impl Note {
-    /// Whether it casts doubt on scores or on what was learned, rather than tell what was done.
+    /// Whether it casts doubt on scores or on what was learned, rather than say what was done.
     pub fn is_warning(&self) -> bool {
         use NoteKind::*;
         matches!(self.kind, Index | Units | Time | Repeated | Wide | Leak)
@@ -97,7 +97,7 @@ impl Notes {
     }
 }
 
-const HOLD_OUT_UNITS: &str = "rows of one unit are alike, so that scores mean little unless whole units are held out";
+const HOLD_OUT_UNITS: &str = "rows of one unit are similar, so that scores mean little unless whole units are held out";
 const HOLD_OUT_FUTURE: &str =
     "if the rows to predict are later ones, scores mean little unless the latest rows are held out";
 

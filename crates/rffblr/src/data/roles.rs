@@ -17,7 +17,7 @@ pub struct Roles {
     /// Column with the row weights, and what they mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weight: Option<Weights<String>>,
-    /// Column whose equal values mark rows that belong together, such as visits of one patient. It is no input.
+    /// Column whose equal values mark rows that belong together, such as visits of one patient. It is not an input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// Column that orders the rows in time. It is an input only if it holds numbers.
@@ -29,7 +29,7 @@ pub struct Roles {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoleChoice {
     roles: Roles,
-    /// So many of the last columns that have no other role are the targets, which are not named then.
+    /// Number of last columns without another role that are the targets, which are not named then.
     last: Option<usize>,
 }
 
@@ -175,10 +175,10 @@ impl Roles {
         let group = self
             .group
             .iter()
-            .map(|name| format!("column {} says which rows belong together and is no input", shown(name)));
+            .map(|name| format!("column {} says which rows belong together and is not an input", shown(name)));
         let time = self.time.iter().map(|name| match self.inputs(table).any(|column| column.name == *name) {
             true => format!("column {} orders the rows in time and is an input too", shown(name)),
-            false => format!("column {} orders the rows in time and is no input", shown(name)),
+            false => format!("column {} orders the rows in time and is not an input", shown(name)),
         });
         let columns = self.group.iter().chain(&self.time).cloned();
         columns.zip(group.chain(time)).map(|(column, text)| Note::new(NoteKind::Order, vec![column], text)).collect()

@@ -69,7 +69,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 fn heaped(values: &[f64], step: f64, range: f64) -> f64 {
     let share = |ratio: f64| {
         let (on_it, mut off): (Vec<f64>, Vec<f64>) = values.iter().partition(|v| on(ratio * step)(v));
-        // Those who did not round that far must have used the finer step: sixths written as decimals are no heaps.
+        // Those who did not round that far must have used the finer step: sixths written as decimals are not heaps.
         let places = (range / step * (1.0 - 1.0 / ratio)).min(off.len() as f64);
         off.sort_unstable_by(f64::total_cmp);
         off.dedup();

@@ -107,7 +107,7 @@ fn mean_and_scale(cells: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64)
     };
     let largest = cells.clone().fold(0.0, |m: f64, (v, _)| m.max(v.abs()));
     let range = cells.clone().fold(0.0, |m: f64, (v, _)| m.max((v / 2.0 - first / 2.0).abs()));
-    // A spread that vanishes, or is below what doubles resolve, is no information.
+    // A spread that vanishes, or is below what doubles resolve, is not information.
     if range <= f64::MIN_POSITIVE * 1e20 || range < largest * 1e-15 {
         return (first, 1.0);
     }

@@ -15,7 +15,7 @@ pub struct Diagnostics {
     pub residual: Mat<f64>,
     /// Residual divided by its predicted standard deviation.
     pub standardised: Mat<f64>,
-    /// Share of a cell in its own fitted value, from 0 to 1.
+    /// Leverage: derivative of a fitted value by its own target, from 0 to 1.
     pub leverage: Mat<f64>,
     /// Probability integral transform: predicted probability of a value below the observed one. Uniform if calibrated.
     pub transform: Mat<f64>,

@@ -1,9 +1,9 @@
 //! Linear functionals of the function: their mean and their posterior standard deviation (equation 31).
 //!
 //! The function is a weighted sum of terms, cosines and links or kernels at the training rows; in a model of several
-//! kernels those of a task are the terms of its part. A functional L is known by what it makes of each term; its mean is
-//! the same weighted sum of those. For the spread a finite layer needs nothing more, a kernel machine also the variance
-//! of L before the data, L applied to both sides of the kernel.
+//! kernels those of a task are the terms of its part. A functional L is given by its value at each term; its
+//! posterior mean is the same weighted sum of those. For the posterior variance a kernel machine also needs the prior
+//! variance of L, which is L applied to both sides of the kernel.
 
 use crate::linalg::{Mat, Threads, multiply};
 use crate::model::{Model, Part};
@@ -15,12 +15,11 @@ pub(super) struct Applied {
     pub(super) std: Option<Mat<f64>>,
 }
 
-/// What functionals make of the terms of one part.
+/// Values of functionals at the terms of one part.
 pub(super) struct Terms {
     /// A column for each functional and a row for each term.
     pub(super) values: Mat<f64>,
-    /// The variance of each functional before the data, which only a kernel machine looks at; given if deviations are
-    /// asked for.
+    /// The prior variance of each functional, used by kernel machines only; given if deviations are asked for.
     pub(super) prior: Option<Vec<f64>>,
 }
 

@@ -1,8 +1,8 @@
-//! What a fitted model learned, in closed form: every explanation here is a linear functional of the function (or, for
-//! relevance, a variance of such), computed without sampling for both forms of a model, per task and in the units of the
+//! Explanations of a fitted model in closed form: each is a linear functional of the function (or, for relevance, a
+//! variance of such), with posterior mean and deviation computed without sampling, per task and in the units of the
 //! targets (equations 31 to 38).
 //!
-//! An explanation looks at the function where training rows are: [`Explainer`] holds them as its background. Inputs are
+//! Explanations average over the training rows, which [`Explainer`] holds as its background. Inputs are
 //! those of the table: the one-hot columns of a text and the column that marks gaps belong to one [`Input`].
 //!
 //! ```
@@ -113,7 +113,7 @@ impl<'a> Explainer<'a> {
         })
     }
 
-    /// The inputs that explanations speak of, in the order of every result.
+    /// The inputs that are explained, in the order of every result.
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
     }

@@ -43,7 +43,7 @@ pub struct PartialDependence {
     pub points: Vec<Vec<Point>>,
     /// Mean over the background of the predicted mean.
     pub mean: Mat<f64>,
-    /// Standard deviation of that mean: how well the curve is known, noise and spread over rows aside.
+    /// Standard deviation of that mean: posterior deviation of the curve, without noise and spread over rows.
     pub std: Mat<f64>,
     /// Background rows averaged over.
     pub background: Vec<usize>,
@@ -152,7 +152,7 @@ struct Set<'a> {
     values: &'a Mat<f64>,
 }
 
-/// Distinct values, or so many evenly spaced between the 1st and the 99th percentile.
+/// Distinct values, or this many evenly spaced between the 1st and the 99th percentile.
 fn spaced(mut values: Vec<f64>, most: usize) -> Vec<f64> {
     values.sort_by(f64::total_cmp);
     let (Some(last), mut distinct) = (values.len().checked_sub(1), values.clone()) else { return Vec::new() };
@@ -240,7 +240,7 @@ fn averages(kernel: &Kernel, rest: &Distances, n: usize, background: &Background
     })
 }
 
-/// Variance of a partial dependence before the data: κ between all pairs of background rows set to the same point, where
+/// Prior variance of a partial dependence: κ between all pairs of background rows set to the same point, where
 /// what is set makes no difference but in the links.
 fn averaged_prior(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Vec<f64> {
     let (kernel, rows) = (&machine.kernel, &background.standardised);

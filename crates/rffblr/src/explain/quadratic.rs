@@ -1,4 +1,4 @@
-//! Quadratic functionals of the function: what is not known about the variances behind relevance (equation 33a).
+//! Quadratic functionals of the function: posterior deviations of the variances behind relevance (equation 33a).
 
 use super::Background;
 use crate::linalg::{Mat, Threads, dot, multiply};

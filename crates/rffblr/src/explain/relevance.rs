@@ -23,7 +23,7 @@ pub struct Relevance {
     pub variance: VarianceShares,
     /// Mean absolute Shapley value (inputs × tasks) over the rows explained in `shapley`, in the unit of the target.
     pub mean_absolute_shapley: Mat<f64>,
-    /// At most so large is its posterior standard deviation: the mean of those of the values. `None` where a kernel
+    /// Upper bound of its posterior standard deviation: the mean of those of the values. `None` where a kernel
     /// machine has too many inputs to have them in a few seconds.
     pub mean_absolute_shapley_std: Option<Mat<f64>>,
     /// Rows explained in `shapley`.

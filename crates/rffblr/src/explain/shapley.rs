@@ -100,7 +100,7 @@ impl Explainer<'_> {
         }
     }
 
-    /// The largest background for which the Shapley values of so many rows take less than ten seconds on two cores.
+    /// The largest background for which the Shapley values of this many rows take less than ten seconds on two cores.
     pub fn affordable_background(&self, rows: usize) -> usize {
         self.affordable(NANOSECONDS / (rows.max(1) as f64 * self.cost()))
     }
@@ -184,7 +184,7 @@ impl Table<'_> {
         }
     }
 
-    /// Their variance before the data, which only a kernel machine needs.
+    /// Their prior variance, which only a kernel machine needs.
     fn variances(&self, part: Part<'_>) -> Vec<f64> {
         match part {
             Part::Waves(_) => vec![0.0; self.rows.nrows() * self.players.len()],
@@ -214,7 +214,7 @@ impl Table<'_> {
         let cosines = basis.cosines();
         let speed = |m: usize| (0..basis.inputs()).map(|d| frequency(function, d, m).powi(2)).sum::<f64>();
         let mut order: Vec<(f64, usize)> = (0..cosines).map(|m| (speed(m), m)).collect();
-        // Cosines that are alike need as many nodes.
+        // Similar cosines need equally many nodes.
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let order: Vec<usize> = order.into_iter().map(|(_, m)| m).collect();
         let rules = Rules::new(self.players.len(), 2, tolerance(&function.posterior.mean));

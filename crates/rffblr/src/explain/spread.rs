@@ -1,4 +1,4 @@
-//! Variance of Shapley values before the data: the same integral on both sides of a kernel (equation 36).
+//! Prior variance of Shapley values: the same integral on both sides of a kernel (equation 36).
 //!
 //! For two background rows z, z′ and nodes t, t′ an input j inside neither, one or both coalitions gives the factor
 //! F_j = tt′ + t(1−t′) k(x, z′) + (1−t)t′ k(z, x) + (1−t)(1−t′) k(z, z′), and exchanging input i on both sides
@@ -14,7 +14,7 @@ use rayon::prelude::*;
 const TOLERANCE: f64 = 1e-10;
 
 impl Table<'_> {
-    /// Variance of the Shapley value of each player at a row, before the data and for amplitude one. Costs the square of
+    /// Prior variance of the Shapley value of each player at a row, for amplitude one. Costs the square of
     /// the background.
     pub(super) fn prior(&self, machine: &KernelMachine, row: usize) -> Vec<f64> {
         let (kernel, players) = (&machine.kernel, self.players.len());

@@ -1,4 +1,4 @@
-//! Climbing a smooth function of many variables: L-BFGS with backtracking.
+//! Maximising a smooth function of many variables: L-BFGS with backtracking.
 
 use crate::linalg::dot;
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ pub fn climb(
             direction.clone_from(&gradient);
         }
         let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs())).max(f64::MIN_POSITIVE);
-        // Without curvature the gradient says where to go but not how far.
+        // Without curvature the gradient gives a direction but no length.
         let mut step = if history.is_empty() { 0.5 / longest } else { (LONGEST / longest).min(1.0) };
         let slope = dot(&direction, &gradient);
         let mut next = None;
@@ -91,7 +91,7 @@ pub fn climb(
     Some((at, value, End::Steps))
 }
 
-/// H g by the two-loop recursion over the remembered steps s and turns y.
+/// H g by the two-loop recursion over the remembered steps s and changes of the gradient y.
 fn quasi_newton(gradient: &[f64], history: &VecDeque<(Vec<f64>, Vec<f64>)>) -> Vec<f64> {
     let mut q = gradient.to_vec();
     let mut shares = Vec::with_capacity(history.len());

@@ -1,4 +1,4 @@
-//! Tasks that need other inputs than the rest: each is offered a kernel of its own around the shared one (equation 27a).
+//! Hyper-parameters of its own for a task, with the shared ones as prior mean, where they improve it (equation 27a).
 
 use super::learn::{Learned, Prior, learn};
 use super::{Kernel, KernelMachine, Shared};
@@ -7,17 +7,18 @@ use crate::linalg::Threads;
 use crate::vb::Problem;
 use std::ops::ControlFlow;
 
-/// Rows on which every task is tried; most stay where they are and cost no more than this.
+/// Rows on which hyper-parameters of its own are tried for every task; most tasks keep the shared ones after this.
 const FIRST_ROWS: usize = 100;
-/// Rows from which a kernel of its own is learned.
+/// Most rows from which a task's own kernel is learned.
 const MOST_ROWS: usize = 400;
-/// Steps of the climb on those rows.
+/// L-BFGS steps on [`FIRST_ROWS`] and on [`MOST_ROWS`].
 const STEPS: [usize; 2] = [6, 25];
-/// Nats of evidence, after the prior, that a kernel of its own has to gain, and more for each input: with many of them
-/// there is always something to gain.
+/// Least gain in log marginal likelihood plus log prior, in nats, for a task to get its own kernel.
 const GAIN: f64 = 3.0;
+/// Further gain that is required for each input: with many inputs some gain is found by chance.
 const GAIN_PER_INPUT: f64 = 1.0 / 40.0;
-/// Share of the squared leave-one-out error that it may leave: evidence alone can be won by outliers.
+/// Largest squared leave-one-out error of the own kernel as a share of that of the shared one: a few outliers alone can
+/// raise the marginal likelihood.
 const ERROR: f64 = 0.9;
 
 /// The tasks in groups: those that stay with the shared kernel, and one for each that departs from it. `watch` sees every
@@ -57,7 +58,7 @@ fn tasks_of(departed: &[(usize, Learned)]) -> Vec<usize> {
     departed.iter().map(|(task, _)| *task).collect()
 }
 
-/// Those of some tasks that do better alone on these rows, starting from what was found before.
+/// The tasks that do better with their own kernel on these rows; the search starts from what was found before.
 fn alone(
     rows: &Problem,
     shared: &Learned,
@@ -91,7 +92,7 @@ fn alone(
 
 /// How a kernel does for each task, at its best noise and amplitude.
 struct Fit {
-    /// Log marginal likelihood, constants aside.
+    /// Log marginal likelihood, without constants.
     evidence: Vec<f64>,
     /// Sum of squared leave-one-out errors.
     error: Vec<f64>,

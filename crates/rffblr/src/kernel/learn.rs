@@ -1,4 +1,5 @@
-//! Learning the kernel: the bound with the weights integrated out, its gradient, and the climb (equations 25 and 26).
+//! Learning the kernel by type-II MAP: log marginal likelihood plus log prior, its gradient, and its maximisation by
+//! L-BFGS (equations 25 and 26).
 
 use super::ascent::{End, climb};
 use super::pairs::{self, Distance, inner, pull};
@@ -9,18 +10,18 @@ use crate::vb::Problem;
 use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
-/// Everything learned is a logarithm within this range, for standardised data.
+/// Range of the logarithm of every hyper-parameter, for standardised data.
 const RANGE: (f64, f64) = (-12.0, 8.0);
-/// Gain below which another step is not worth its factorisation: so many nats, or this share of the bound.
+/// The search ends when a step gains less than this: in nats, or as a share of the objective.
 const TOLERANCE: (f64, f64) = (0.02, 1e-5);
-/// Prior standard deviation of ln v around ln ½: a factor of twenty either way is no surprise.
+/// Prior standard deviation of ln v around ln ½: a factor of twenty either way is plausible.
 const VARIANCE_WIDTH: f64 = 3.0;
 /// Prior standard deviation of ln γ around scales at which the function varies over typical distances between rows: a
-/// family so fast that no two rows share anything would be noise under another name.
+/// family of so short a length scale that no two rows are correlated would be noise.
 const SCALE_WIDTH: f64 = 1.0;
 /// Prior standard deviation of ln σ² around ln 0.3: few rows that happen to agree do not prove that there is no noise.
 const NOISE_WIDTH: f64 = 0.7;
-/// Prior standard deviation of ln r around 0: input scales has to earn its way.
+/// Prior standard deviation of ln r around 0: without evidence from the data all inputs have the same scale.
 const INPUT_SCALES_WIDTH: f64 = 0.7;
 
 /// Positions in the vector of logarithms: v₀ … v₂, γ₁ and γ₂, σ², then r of each input.
@@ -34,15 +35,15 @@ pub(crate) struct Learned {
     pub(crate) kernel: Kernel,
     /// σ², one for all tasks.
     pub(crate) noise: f64,
-    /// How far it lies from the centre of its prior: half the squared distance in units of the widths.
+    /// Minus its log prior without constants: half the squared distance from the prior mean in prior deviations.
     pub(crate) surprise: f64,
-    /// Whether the climb reached the top.
+    /// Whether the search converged.
     pub(crate) converged: bool,
-    /// Whether the watcher stopped it.
+    /// Whether `watch` stopped it.
     pub(crate) asked: bool,
 }
 
-/// What is expected of a kernel before the data.
+/// Prior of the hyper-parameters.
 #[derive(Clone, Copy)]
 pub(crate) enum Prior<'a> {
     /// Values that are typical of standardised data.
@@ -51,8 +52,8 @@ pub(crate) enum Prior<'a> {
     Around(&'a Learned),
 }
 
-/// Learns from standardised data, starting where an earlier climb ended if there was one. `watch` sees every step:
-/// kernel, noise, and the bound with its prior.
+/// Learns from standardised data, starting where an earlier search ended if there was one. `watch` sees every step:
+/// kernel, noise, and the objective.
 pub(crate) fn learn(
     problem: &Problem,
     prior: Prior<'_>,
@@ -101,7 +102,7 @@ fn pack(learned: &Learned, origin: &[usize]) -> Vec<f64> {
     variances.iter().chain(&scales).chain(first_of_each.map(|(_, r)| r)).map(|v| v.ln()).collect()
 }
 
-/// The bound as a function of the logarithms.
+/// The objective, log marginal likelihood plus log prior, as a function of the logarithms.
 struct Evidence<'a> {
     problem: &'a Problem,
     /// Means and standard deviations of the prior.
@@ -109,12 +110,12 @@ struct Evidence<'a> {
     width: Vec<f64>,
     threads: Threads,
     tables: Tables,
-    /// Slope of the bound in each kernel entry.
+    /// Derivative of the log marginal likelihood by each kernel entry.
     slope: Mat<f64>,
 }
 
 /// The kernel between training rows and what it is made of: lower triangles. They are overwritten at every point, because
-/// getting so much memory from the system costs as much as using it.
+/// allocating this much memory takes as long as computing them.
 struct Tables {
     /// XXᵀ and Σ Δ_d², which do not change.
     products: Mat<f64>,
@@ -184,7 +185,7 @@ impl<'a> Evidence<'a> {
         start
     }
 
-    /// Bound plus log prior, and their gradient; `None` where the Gram matrix is singular to rounding.
+    /// The objective and its gradient; `None` where the Gram matrix is singular to rounding.
     fn at(&mut self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
         let (kernel, noise) = unpack(at, &self.problem.origin);
         self.tables.set(&kernel, &self.problem.inputs, self.threads);
@@ -199,14 +200,14 @@ impl<'a> Evidence<'a> {
         Some((value, gradient))
     }
 
-    /// ln p(Y) and its slope in ln σ², to which rounding adds; the slope in each kernel entry goes to `self.slope` (lower
-    /// triangle; an entry off the diagonal stands for two).
+    /// ln p(Y) and its derivative by ln σ², to which rounding adds; the derivative by each kernel entry goes to
+    /// `self.slope` (lower triangle; an entry off the diagonal stands for two).
     fn likelihood(&mut self, own: f64) -> Option<(f64, f64)> {
         let (mut value, mut noise_slope) = (0.0, 0.0);
         for j in 0..self.slope.ncols() {
             self.slope.col_as_slice_mut(j)[j..].fill(0.0);
         }
-        // A part of the rows may have none of a task.
+        // A task may be observed in none of the selected rows.
         for group in self.problem.groups.iter().filter(|group| !group.root.is_empty()) {
             let noise = own + group.rounding(self.problem);
             let factor = factorised(&self.tables.gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
@@ -249,7 +250,7 @@ impl<'a> Evidence<'a> {
         Some((value, noise_slope))
     }
 
-    /// From the slope in each kernel entry to the slope in each logarithm.
+    /// From the derivative by each kernel entry to the derivative by each logarithm.
     fn chain(&mut self, kernel: &Kernel) -> Vec<f64> {
         let (tables, slope, x) = (&mut self.tables, &self.slope, &self.problem.inputs);
         let mut gradient = vec![0.0; self.typical.len()];

@@ -1,4 +1,5 @@
-//! The fitted kernel machine: f(x) = Σ_n β_n κ(x_n, x), with one noise level and one amplitude per task (equation 27).
+//! The posterior of the Gaussian process, called kernel machine for its mean f(x) = Σ_n β_n κ(x_n, x): noise and
+//! amplitude of each task, posterior variances, leave-one-out and draws (equation 27).
 
 use super::Kernel;
 use super::learn::factorised;
@@ -8,13 +9,13 @@ use crate::vb::{Group, Problem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A task's ln σ² is the shared one plus a multiple of this …
+/// Step of the search over ln σ² of a task, which starts at the ln σ² shared by all tasks.
 const STEP: f64 = 0.5;
-/// … at most so many of them away …
+/// Most steps of [`STEP`] between ln σ² of a task and the shared one.
 const REACH: i32 = 24;
-/// … or so many where rounding asks for more noise …
+/// Most steps upwards where less noise would fall below the variance of rounding.
 const FARTHEST: i32 = 40;
-/// … and is expected within this distance of it: its prior standard deviation.
+/// Prior standard deviation of ln σ² of a task around the shared one.
 const WIDTH: f64 = 1.0;
 
 /// Rows whose kernel with all training rows is held at once.
@@ -35,8 +36,8 @@ struct Share {
 /// Tasks, each with a number, and a covariance that is to be multiplied by it.
 pub(crate) type Scaled = (Vec<(usize, f64)>, Mat<f64>);
 
-/// A variance after the data: below zero is rounding, and too large for a number means that nothing is known there.
-pub(crate) fn left_open(variance: f64) -> f64 {
+/// A posterior variance with rounding errors below zero set to zero, and infinite where its terms overflowed (NaN).
+pub(crate) fn nonnegative_variance(variance: f64) -> f64 {
     if variance.is_nan() { f64::INFINITY } else { variance.max(0.0) }
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct LeftOut {
     pub(crate) residual: Mat<f64>,
     /// Of the function.
     pub(crate) variance: Mat<f64>,
-    /// Share of a cell in its own fitted value.
+    /// Derivative of the fitted value by the cell's own target.
     pub(crate) leverage: Mat<f64>,
 }
 
@@ -57,7 +58,7 @@ impl LeftOut {
     }
 }
 
-/// The machine, on the standardised scale.
+/// The posterior at learned hyper-parameters, on the standardised scale.
 #[derive(Clone, Debug)]
 pub(crate) struct KernelMachine {
     pub(crate) kernel: Kernel,
@@ -77,12 +78,12 @@ pub(crate) struct KernelMachine {
 }
 
 impl KernelMachine {
-    /// Fits every task at the learned kernel; its noise and amplitude come from its own evidence.
+    /// Fits every task at the learned kernel; its noise and amplitude maximise its own marginal likelihood and prior.
     pub(crate) fn new(problem: &Problem, kernel: Kernel, shared_noise: f64, threads: Threads) -> Result<Self> {
         Ok(KernelMachine::fitted(problem, kernel, shared_noise, threads)?.0)
     }
 
-    /// The same with the log evidence of each task, constants aside.
+    /// The same with the log marginal likelihood of each task, without constants.
     pub(crate) fn fitted(
         problem: &Problem,
         kernel: Kernel,
@@ -121,7 +122,7 @@ impl KernelMachine {
         Ok((machine, evidence))
     }
 
-    /// The machine a file describes: everything but the factors, which are computed again.
+    /// The machine stored in a file; the Cholesky factors, which are not stored, are computed again.
     pub(crate) fn restore(
         kernel: Kernel,
         inputs: Arc<Mat<f64>>,
@@ -148,7 +149,7 @@ impl KernelMachine {
         self.functionals(&cross, prior.as_deref(), threads)
     }
 
-    /// The means alone at many rows, some at a time.
+    /// The posterior means alone at many rows, in blocks.
     pub(crate) fn means(&self, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
         let mut out = Mat::zeros(new.nrows(), self.noise.len());
         for start in (0..new.nrows()).step_by(BLOCK) {
@@ -161,9 +162,9 @@ impl KernelMachine {
         out
     }
 
-    /// Mean and, if the variance of each before the data is given, variance of linear functionals of the function: one
-    /// row for each. Each is known by what it makes of the kernel at the training rows, a column of `cross`; the value
-    /// at a row is one of them.
+    /// Posterior mean and, if the prior variances are given, posterior variance of linear functionals of the function:
+    /// one row for each. A column of `cross` is the prior covariance of one with the function at the training rows; the
+    /// value at a row is such a functional.
     pub(crate) fn functionals(
         &self,
         cross: &Mat<f64>,
@@ -177,7 +178,7 @@ impl KernelMachine {
                 let explained = share.explained(cross);
                 for (i, prior) in prior.iter().enumerate() {
                     let column = explained.col_as_slice(i);
-                    let left = left_open(prior - dot(column, column));
+                    let left = nonnegative_variance(prior - dot(column, column));
                     share.tasks.iter().for_each(|&task| variance[(i, task)] = self.amplitude[task] * left);
                 }
             }
@@ -186,8 +187,8 @@ impl KernelMachine {
         (mean, variance)
     }
 
-    /// Joint covariance of linear functionals, from what they make of the kernel at the training rows and of both its
-    /// sides: one for all tasks that share a factor, each of which has it times a number of its own.
+    /// Joint posterior covariance of linear functionals, from their prior covariances with the function at the training
+    /// rows and with each other: one for all tasks that share a factor, each of which multiplies it by its amplitude.
     pub(crate) fn covariances(&self, cross: &Mat<f64>, prior: &Mat<f64>, threads: Threads) -> Vec<Scaled> {
         let one = |share: &Share| {
             let explained = share.explained(cross);
@@ -198,7 +199,7 @@ impl KernelMachine {
         self.shares.iter().map(one).collect()
     }
 
-    /// How many factors there are.
+    /// Number of Cholesky factors.
     pub(crate) fn factors(&self) -> usize {
         self.shares.len()
     }
@@ -209,7 +210,7 @@ impl KernelMachine {
     }
 
     /// In the scaled problem K′ = u K uᵀ + σ²I all comes from K′⁻¹: e = (K′⁻¹y)ᵢ/(K′⁻¹)ᵢᵢ, its variance is 1/(K′⁻¹)ᵢᵢ, and
-    /// the share of a cell in its own fitted value is 1 − σ²(K′⁻¹)ᵢᵢ.
+    /// the leverage of a cell is 1 − σ²(K′⁻¹)ᵢᵢ.
     pub(crate) fn leave_one_out(&self) -> LeftOut {
         let mut out = LeftOut::new(self.inputs.nrows(), self.noise.len());
         for share in &self.shares {
@@ -227,7 +228,7 @@ impl KernelMachine {
         out
     }
 
-    /// Slope of the direct link of each input and its standard deviation: D×C each. Before the data a slope has
+    /// Slope of the direct link of each input and its standard deviation: D×C each. A priori a slope has
     /// variance v₀/D, and covariance v₀x_nd/D with the function at row n.
     pub(crate) fn slopes(&self, threads: Threads) -> (Mat<f64>, Mat<f64>) {
         let unit = self.kernel.linear / self.inputs.ncols() as f64;
@@ -244,7 +245,7 @@ impl KernelMachine {
         (slope, deviation)
     }
 
-    /// Makes of standard normal numbers, N′×C for each draw, joint draws of the function at standardised rows. Costs N′³.
+    /// Turns standard normal numbers, N′×C for each draw, into joint posterior draws at standardised rows. Costs N′³.
     pub(crate) fn sample(&self, new: MatRef<'_, f64>, draws: &mut [Mat<f64>], threads: Threads) {
         let cross = self.kernel.cross(&self.inputs, new, threads);
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
@@ -284,7 +285,7 @@ impl Share {
         solved
     }
 
-    /// L⁻¹ u κ(X, new): the squares of a column sum to what the data explain of that row's variance.
+    /// L⁻¹ u κ(X, new): the squares of a column sum to prior minus posterior variance at that row.
     fn explained(&self, cross: &Mat<f64>) -> Mat<f64> {
         let mut explained = match &self.rows {
             Some(rows) => select_rows(cross.as_ref(), rows),
@@ -296,16 +297,16 @@ impl Share {
     }
 }
 
-/// What a task does best with: its noise in units of its amplitude, and the evidence there, constants aside.
+/// Best noise of a task in units of its amplitude, that amplitude, and log marginal likelihood without constants.
 struct Level {
     noise: f64,
     amplitude: f64,
     evidence: f64,
 }
 
-/// Noise and amplitude of each task of a group. With the kernel multiplied by a, the evidence is highest at
-/// a = yᵀK′⁻¹y/m, whatever the noise; the noise is searched in steps outwards from the shared one. It is no less than what
-/// rounding alone makes it: aσ² rises with σ², so that too little noise means a higher step.
+/// Noise and amplitude of each task of a group. With the kernel multiplied by a, the marginal likelihood is highest at
+/// a = yᵀK′⁻¹y/m for any noise; the noise is searched in steps outwards from the shared one. It is at least the
+/// variance of rounding: aσ² rises with σ², so that too little noise means a higher step.
 fn best_noise(gram: &Mat<f64>, problem: &Problem, group: &Group, shared: f64, threads: Threads) -> Result<Vec<Level>> {
     let shared = shared + group.rounding(problem);
     let (mass, count) = (group.count, group.root.len() as f64);
@@ -319,7 +320,7 @@ fn best_noise(gram: &Mat<f64>, problem: &Problem, group: &Group, shared: f64, th
         let surprise = f64::from(offset) * STEP / WIDTH;
         let cost = 0.5 * (factor.ln_det() + (mass - count) * noise.ln() + surprise * surprise);
         let each = |c: usize| {
-            // A constant target has nothing to explain; its amplitude must still be a number.
+            // The amplitude of a constant target would be zero; its logarithm must be finite.
             let amplitude = (dot(half.col_as_slice(c), half.col_as_slice(c)) / mass).max(1e-12);
             let enough = amplitude * noise >= problem.rounding[group.tasks[c]];
             (if enough { -cost - 0.5 * mass * amplitude.ln() } else { f64::NEG_INFINITY }, amplitude)
@@ -363,9 +364,9 @@ fn shares(
     noise: &[f64],
     threads: Threads,
 ) -> Result<Vec<Share>> {
-    let mut alike: BTreeMap<(Option<&Vec<usize>>, u64), Vec<usize>> = BTreeMap::new();
+    let mut same: BTreeMap<(Option<&Vec<usize>>, u64), Vec<usize>> = BTreeMap::new();
     for (task, rows) in observed.iter().enumerate() {
-        alike.entry((rows.as_ref(), noise[task].to_bits())).or_default().push(task);
+        same.entry((rows.as_ref(), noise[task].to_bits())).or_default().push(task);
     }
     let share = |((rows, noise), tasks): ((Option<&Vec<usize>>, u64), Vec<usize>)| {
         let root: Vec<f64> = rows.map_or(root.to_vec(), |rows| rows.iter().map(|&row| root[row]).collect());
@@ -374,7 +375,7 @@ fn shares(
         let factor = factor.ok_or(Error::Singular { size: root.len(), noise })?;
         Ok(Share { tasks, rows: rows.cloned(), root, factor })
     };
-    alike.into_iter().map(share).collect()
+    same.into_iter().map(share).collect()
 }
 
 #[cfg(test)]
@@ -395,7 +396,7 @@ mod tests {
         (x, y, machine)
     }
 
-    /// Leaving a row out by really leaving it out, at the same kernel, noise and amplitude: with weights, one of them zero.
+    /// Against a refit without the row at the same kernel, noise and amplitude; with weights, one of them zero.
     #[test]
     fn leave_one_out_is_what_refitting_gives() {
         let weights: Vec<f64> = (0..16).map(|n| [1.0, 0.5, 3.0, 0.0][n % 4]).collect();
@@ -456,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_are_predicted_some_at_a_time() {
+    fn predictions_in_blocks_equal_those_at_once() {
         let (_, _, machine) = data(None);
         let new = Mat::from_fn(BLOCK + 3, 2, |n, d| (n as f64 * 0.01).sin() - d as f64);
         let (at_once, _) = machine.predict(new.as_ref(), false, Threads::ONE);

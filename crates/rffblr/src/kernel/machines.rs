@@ -1,4 +1,4 @@
-//! One kernel machine for each group of tasks that share a kernel, all on the same training rows.
+//! One Gaussian process for each group of tasks that share a kernel, all on the same training rows.
 
 use super::{Kernel, KernelMachine, LeftOut};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What some tasks share. With the training data it brings their machine back.
+/// Hyper-parameters that some tasks share. With the training data they determine their machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Shared {
     /// The tasks, rising.
@@ -108,7 +108,7 @@ impl Machines {
         self.gathered(self.inputs().nrows(), |machine| machine.coefficients.clone())
     }
 
-    /// The means alone at many rows, some at a time.
+    /// The posterior means alone at many rows, in blocks.
     pub(crate) fn means(&self, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
         self.gathered(new.nrows(), |machine| machine.means(new, threads))
     }

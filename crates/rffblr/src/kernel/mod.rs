@@ -1,9 +1,9 @@
-//! The kernel view taken at its word: the model with infinitely many cosines, whose dot product IS the kernel.
+//! The default form: a Gaussian process with a learned sum kernel, the limit of infinitely many random cosines.
 //!
-//! κ(x, x′) = 1 + v₀ x·x′/D + v₁ exp(−γ₁ Σ Δ_d²) + v₂ exp(−γ₂ Σ r_d |Δ_d|), Δ = x − x′: bias and direct links, the
-//! paper's RBF cosines, and the cosines of a rough spectrum that knows how much each input matters. One precision 1/v for
-//! all cosines of a family ties them; v, γ, r and the noise are learned from the bound, which is exact here (equations 24
-//! to 27).
+//! κ(x, x′) = 1 + v₀ x·x′/D + v₁ exp(−γ₁ Σ Δ_d²) + v₂ exp(−γ₂ Σ r_d |Δ_d|), Δ = x − x′: bias and direct links,
+//! the paper's RBF kernel, and a Laplace kernel with a scale for each input (automatic relevance determination). The
+//! hyper-parameters v, γ, r and the noise are type-II MAP estimates: they maximise the log marginal likelihood plus
+//! their log prior (equations 24 to 27).
 
 pub(crate) mod ascent;
 mod departures;
@@ -15,7 +15,7 @@ mod pairs;
 pub(crate) use ascent::climb;
 pub(crate) use departures::groups;
 pub(crate) use learn::{Learned, Prior, learn};
-pub(crate) use machine::{KernelMachine, LeftOut, Scaled, left_open};
+pub(crate) use machine::{KernelMachine, LeftOut, Scaled, nonnegative_variance};
 pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use pairs::exponentials;
 
@@ -23,13 +23,13 @@ use crate::linalg::{Accumulate, Mat, MatRef, Threads, multiply, outer};
 use pairs::Distance;
 use serde::{Deserialize, Serialize};
 
-/// One family of cosines: the variance v of its share of the function and the scale γ of its spectrum.
+/// One summand of the kernel: prior variance v and bandwidth γ.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Family {
     /// Prior variance v of this family's share of a standardised target.
     pub variance: f64,
-    /// γ: the larger, the faster the kernel falls.
+    /// γ, an inverse length scale: the larger, the faster the kernel falls.
     pub bandwidth: f64,
 }
 
@@ -94,7 +94,7 @@ impl Kernel {
         Without { kernel: self, columns }
     }
 
-    /// κ from x·x′ and the values of the two families, each one at distance zero. The only place that says so.
+    /// κ from x·x′ and the values of the two families, each one at distance zero.
     #[doc(hidden)]
     pub fn sum(&self, product: f64, rbf: f64, laplace_l1: f64) -> f64 {
         1.0 + self.linear * (product / self.input_scales.len() as f64) + self.curved(rbf, laplace_l1)
@@ -114,8 +114,8 @@ impl Kernel {
         }
     }
 
-    /// How alike the function is at two points that differ by so much along one standardised input, without the constant
-    /// and straight lines: one at distance zero.
+    /// Prior correlation of the function at two points at this distance along one standardised input, constant and
+    /// straight lines excluded: one at distance zero.
     #[doc(hidden)]
     pub fn along(&self, input: usize, distance: f64) -> f64 {
         let rbf = (-self.rbf.bandwidth * distance * distance).exp();
@@ -124,7 +124,7 @@ impl Kernel {
         if total > 0.0 { self.curved(rbf, laplace_l1) / total } else { 0.0 }
     }
 
-    /// The distance along one standardised input at which that has fallen to 1/e; infinite if it never does.
+    /// The distance along one standardised input at which [`along`](Kernel::along) is 1/e; infinite if it never is.
     pub(crate) fn length(&self, input: usize) -> f64 {
         let forgotten = |ln: f64| self.along(input, ln.exp()) <= (-1.0f64).exp();
         let (mut near, mut far) = (-700.0, 700.0);

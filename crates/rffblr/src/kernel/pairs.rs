@@ -1,4 +1,4 @@
-//! Distances between all pairs of rows and their derivatives, at the speed of the machine.
+//! Distances between all pairs of rows and their derivatives, vectorised.
 //!
 //! For rows i > j and weights r: Σ_d r_d |x_id − x_jd| or Σ_d r_d (x_id − x_jd)². Sums have a fixed
 //! shape: the same bits on every machine and for any number of threads.
@@ -7,7 +7,7 @@ use crate::linalg::{Mat, MatRef, Threads, dot};
 use crate::simd::vectorised;
 use rayon::prelude::*;
 
-/// Inputs taken at once: their loads are shared.
+/// Inputs per pass, which share the loads of the sums.
 const INPUTS: usize = 4;
 /// Running sums of a reduction.
 const LANES: usize = 8;

@@ -195,7 +195,7 @@ impl Check {
         )
     }
 
-    /// What a model file must hold for the check to belong to a model with so many tasks.
+    /// What a model file must hold for the check to belong to a model with this many tasks.
     pub(crate) fn fits(&self, tasks: usize) -> bool {
         [&self.model, &self.ridge, &self.mean].iter().all(|method| {
             let each = &method.scores.per_task;

@@ -1,5 +1,5 @@
 //! The model file: one JSON object that holds everything prediction needs, a checksum of it, and a few probe rows with
-//! their predictions, so that anyone can prove the file still computes what it did. Loading executes nothing.
+//! their predictions, so that the file can be verified. Loading executes nothing.
 
 mod check;
 mod checksum;
@@ -145,7 +145,7 @@ enum StoredFunction {
     Cosines(StoredCosines),
 }
 
-/// What a kernel machine needs: the training inputs, standardised, and what each group of tasks makes of them.
+/// A kernel machine: the standardised training inputs, and hyper-parameters and coefficients of each group of tasks.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredMachine {
@@ -363,7 +363,7 @@ fn in_file(path: &Path, problem: String) -> Error {
     Error::ModelFile { path: Some(path.to_owned()), problem }
 }
 
-/// The model, if what is stored makes one. With a checksum that matches, this is no accident on the way.
+/// The model, if what is stored makes one. An error here is not damage to the file: the checksum has matched.
 fn model_of(stored: Stored) -> std::result::Result<Model, String> {
     Model::try_from(stored).map_err(|problem| format!("{problem}; fit the model again"))
 }

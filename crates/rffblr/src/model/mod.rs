@@ -1,4 +1,4 @@
-//! A fitted model: predicts with uncertainty, explains itself in two views, and is kept in one file.
+//! A fitted model: predictive mean and deviation, its views as kernels and as sinusoids, and its file.
 
 mod checked;
 mod cosines;
@@ -155,14 +155,14 @@ impl TrainingTable {
     }
 }
 
-/// Rows from which the kernel is learned: each step of its climb costs their cube.
+/// Most rows from which the kernel is learned: each step of the search costs their cube.
 const LEARNING_ROWS: usize = 1500;
 /// Rows from which it is learned first, if there are more than twice as many.
 const FIRST_ROWS: usize = 300;
 /// Most rows of a kernel machine, whose memory is a few of their squares.
 const KERNEL_ROWS: usize = 20_000;
 
-/// A few sinusoids fitted to the function of kernel machines.
+/// A few sinusoids fitted to the posterior mean of kernel machines.
 fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
     let Groups { groups, trace, stop } = learn_groups(problem, settings, observer)?;
     // Never more than rows, however much these weigh.
@@ -196,18 +196,18 @@ fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) 
     let threads = Threads::current();
     let part = problem.part(LEARNING_ROWS, settings.seed);
     let learned_from = part.as_ref().unwrap_or(problem);
-    // Most of the way costs little with few rows.
+    // First with few rows, which cost little.
     let few = learned_from.part(FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
     let mut trace = Vec::new();
     let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
         // Where it starts counts too, and so does what was spent on few rows.
         let steps = settings.max_iterations.saturating_sub(trace.len() + 1);
         trace.clear();
-        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, bound| {
+        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, objective| {
             trace.push(Iteration {
                 restart: 0,
                 number: trace.len() + 1,
-                objective: bound,
+                objective,
                 active: rows,
                 bandwidth: kernel.rbf.bandwidth,
                 noise_precision: vec![1.0 / noise],
@@ -242,11 +242,11 @@ fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
     let (targets, rows) = (data.targets(), data.distinct_rows());
     let column = |c: usize| rows.iter().map(|&row| targets[(row, c)]).collect::<Vec<f64>>();
     let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
-    // A target of two equally frequent values has a third; more would say that nothing can be learned.
+    // A target of two equally frequent values has a third; with more nothing could be learned.
     (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()
 }
 
-/// Raw targets are squared and summed as they are: refuse what would overflow.
+/// Raw targets are squared and summed: refuse what would overflow.
 fn check_magnitude(targets: &Mat<f64>, data: &Dataset) -> Result<()> {
     for (column, name) in data.target_names().iter().enumerate() {
         if let Some(row) = targets.col_as_slice(column).iter().position(|v| v.abs() > 1e100) {
@@ -325,8 +325,8 @@ impl Model {
         Ok(self.left_out(data)?.0)
     }
 
-    /// Share of each observed cell in its own fitted value (N×C): the h of equations 18 and 37; for sinusoids fitted to a
-    /// kernel machine, of what [`leave_one_out`](Model::leave_one_out) judges them by. Zero in cells not observed.
+    /// Leverage of each observed cell (N×C), the h of equations 18 and 37; for sinusoids fitted to a kernel machine, of
+    /// the function that [`leave_one_out`](Model::leave_one_out) uses. Zero in cells not observed.
     pub fn leverage(&self, data: &Dataset) -> Result<Mat<f64>> {
         Ok(self.left_out(data)?.1)
     }
@@ -428,7 +428,7 @@ impl Model {
         }
     }
 
-    /// What the fit climbed, where it ended, in nats: see [`Iteration::objective`].
+    /// The objective at the end of the fit, in nats: see [`Iteration::objective`].
     pub fn objective(&self) -> f64 {
         self.trace.last().map_or(f64::NAN, |last| last.objective)
     }
@@ -493,9 +493,9 @@ impl Model {
     }
 
     /// Nugget of each task, as a standard deviation on its original scale: what the model takes for independent from row to
-    /// row. It is no estimate of the noise: the rough family of a kernel machine takes up what the smooth one misses, noise
-    /// included, so that it can be far too small where the function is hard to learn. The noise lies between it and the
-    /// error on held-out rows.
+    /// row. It is not an estimate of the noise: the rough family of the kernel can fit noise too, so that the nugget
+    /// can be far too small where the function is hard to learn; the noise lies between it and the error on held-out
+    /// rows.
     pub fn nugget_std(&self) -> Vec<f64> {
         let scales = self.target_scale.scale.iter().enumerate();
         scales.map(|(c, scale)| scale * self.function.noise_variance(c).sqrt()).collect()

@@ -5,7 +5,7 @@
 //! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}, in some models times a unit of the task (equation 30).
 
 use crate::error::{Error, Result};
-use crate::kernel::{LeftOut, Scaled, left_open};
+use crate::kernel::{LeftOut, Scaled, nonnegative_variance};
 use crate::linalg::{
     Accumulate, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns,
     select_rows,
@@ -101,7 +101,7 @@ impl Posterior {
                     *left -= *v;
                 });
             }
-            // A complete V leaves nothing outside but rounding.
+            // For a complete V what is outside its span is rounding.
             if shape.values.len() == self.precision.len() {
                 outside.fill(0.0);
             }
@@ -111,10 +111,9 @@ impl Posterior {
             let shrunk = multiply(inside.as_ref(), shrink.as_ref(), threads);
             for (c, &task) in shape.tasks.iter().enumerate() {
                 let column = out.col_as_slice_mut(task).iter_mut();
-                column
-                    .zip(shrunk.col_as_slice(c))
-                    .zip(&outside)
-                    .for_each(|((v, inside), outside)| *v = self.unit[task] * left_open(inside + outside.max(0.0)));
+                column.zip(shrunk.col_as_slice(c)).zip(&outside).for_each(|((v, inside), outside)| {
+                    *v = self.unit[task] * nonnegative_variance(inside + outside.max(0.0))
+                });
             }
         }
         out
@@ -124,7 +123,7 @@ impl Posterior {
     pub(super) fn marginal(&self) -> Mat<f64> {
         let mut out = Mat::zeros(self.precision.len(), self.mean.ncols());
         for shape in &self.shapes {
-            // A complete V leaves nothing outside, and nothing is subtracted that nearly cancels.
+            // A complete V spans everything; without a subtraction nothing cancels.
             let outside = if shape.values.len() == self.precision.len() { 0.0 } else { 1.0 };
             for &task in &shape.tasks {
                 let column = out.col_as_slice_mut(task);
@@ -149,11 +148,11 @@ impl Posterior {
             let mut left: Vec<usize> = shape.tasks.clone();
             while let Some(&first) = left.first() {
                 let tau = self.tau[first];
-                let (alike, others): (Vec<usize>, Vec<usize>) =
+                let (same, others): (Vec<usize>, Vec<usize>) =
                     left.into_iter().partition(|&task| self.tau[task] == tau);
                 left = others;
                 let mut shrunk = inside.clone();
-                // A complete V leaves nothing outside.
+                // A complete V spans everything.
                 let complete = shape.values.len() == self.precision.len();
                 let outside = if complete { 0.0 } else { 1.0 };
                 scale_columns(&mut shrunk, |j| 1.0 / (1.0 + tau * shape.values[j]) - outside);
@@ -161,7 +160,7 @@ impl Posterior {
                 if !complete {
                     covariance += multiply(whitened.as_ref(), whitened.as_ref().transpose(), threads);
                 }
-                out.push((alike.into_iter().map(|task| (task, self.unit[task])).collect(), covariance));
+                out.push((same.into_iter().map(|task| (task, self.unit[task])).collect(), covariance));
             }
         }
         out
@@ -267,7 +266,7 @@ fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape
 mod tests {
     use super::*;
 
-    /// The diagonal of Σ is what a row with a single one is uncertain by, with few rows and with many.
+    /// The diagonal of Σ is the variance at rows of the identity, with few rows and with many.
     #[test]
     fn the_diagonal_is_that_of_the_covariance() {
         for rows in [3, 9] {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 impl Model {
     /// How many of these rows the model learned from. A kernel machine knows its rows one by one; any other form knows
-    /// them all together or not at all. None are known where training rows are often alike, because a new one may be too.
+    /// them all together or not at all. None are known where many training rows are equal: a new one may be so too.
     pub fn learned_from(&self, inputs: MatRef<'_, f64>) -> Result<usize> {
         let Function::Kernel(machines) = &self.function else {
             let known = self.input_fingerprint.as_ref().is_some_and(|known| *known == input_fingerprint(inputs));

@@ -1,4 +1,4 @@
-//! The function as a few sinusoids fitted to the posterior mean of kernel machines.
+//! The function as a few sinusoids fitted to the posterior mean of Gaussian processes.
 
 use super::posterior::Posterior;
 use super::waves::Waves;
@@ -14,7 +14,7 @@ pub(crate) struct Sinusoids {
     pub(crate) waves: Waves,
     /// Belief about the noise precision of each task.
     pub(crate) noise: Vec<Gamma>,
-    /// With the training data these bring back the kernel machines that the sinusoids reproduce.
+    /// With the training data these determine the kernel machines that the sinusoids reproduce.
     pub(crate) origin: Vec<Shared>,
 }
 
@@ -27,7 +27,7 @@ impl Sinusoids {
         let threads = Threads::current();
         let machines = Machines::new(problem, &groups, threads)?;
         let tasks = problem.tasks();
-        // Rows of weight zero are not read off at.
+        // Rows of weight zero are left out.
         let seen: Vec<usize> = (0..problem.root.len()).filter(|&n| problem.root[n] > 0.0).collect();
         let inputs = select_rows(problem.inputs.as_ref().as_ref(), &seen);
         let weight = problem.root.iter().map(|u| u * u).sum::<f64>();
@@ -53,7 +53,7 @@ impl Sinusoids {
         let design = basis.features_and_one(problem.inputs.as_ref().as_ref());
         let LeftOut { residual, .. } = machines.leave_one_out();
         let square = |c: usize| mean_square(problem, &residual, c) + sinusoids.misfit[c];
-        // What was read off at many rows is known no better than the training rows know it: together they weigh as much.
+        // All rows together have the weight of the training rows: values computed from those add no information.
         let share = weight / sinusoids.rows.nrows() as f64;
         let weights = vec![share; sinusoids.rows.nrows()];
         let around = Problem::new(sinusoids.rows.clone(), Mat::zeros(weights.len(), tasks), Some(&weights));
@@ -61,7 +61,7 @@ impl Sinusoids {
         scale_rows(&mut read_off, &around.root);
         // In units of each task's noise, which everything is proportional to.
         let mut posterior = Posterior::new(&around, read_off, &sinusoids.ratio, vec![1.0; tasks], threads)?;
-        // Residuals hold the noise and what the weights leave open.
+        // Residuals hold the noise and the posterior variance of the function.
         let open = posterior.variance(&design, threads);
         let open = open.col_as_slice(0).iter().sum::<f64>() / design.nrows() as f64;
         // E[1/τ] is the noise, known as well as its rows allow.
@@ -75,15 +75,15 @@ impl Sinusoids {
         Ok(Sinusoids { waves: Waves { basis, posterior }, noise, origin: groups })
     }
 
-    /// Leave-one-out of sinusoids that reproduce kernel machines (equation 30a). The machines' knows nothing of what they
-    /// miss of them; their own, at frequencies learned from all rows, flatters them. Each task has the worse of the two.
+    /// Leave-one-out of sinusoids that reproduce kernel machines (equation 30a). That of the machines ignores the
+    /// error of the approximation; their own is optimistic, as all rows chose the frequencies. Each task has the worse.
     pub(super) fn leave_one_out(&self, machines: &Machines, targets: &Mat<f64>, threads: Threads) -> LeftOut {
         let root = machines.root();
         let design = self.waves.features(machines.inputs().as_ref().as_ref());
         let fitted = multiply(design.as_ref(), self.waves.posterior.mean.as_ref(), threads);
         let mut out = LeftOut { variance: self.waves.posterior.variance(&design, threads), ..machines.leave_one_out() };
         for (c, noise) in self.noise.iter().enumerate() {
-            // What a row adds to the rest in units of what the rest leaves open.
+            // q of equation 30a: variance of the function in units of the row's noise; the leverage is q/(1 + q).
             let adds = |n: usize| root[n].powi(2) * out.variance[(n, c)] / noise.mean_inverse();
             let own = |n: usize| (targets[(n, c)] - fitted[(n, c)]) * (1.0 + adds(n));
             let rows: Vec<usize> =

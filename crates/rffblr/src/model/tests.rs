@@ -238,7 +238,7 @@ fn sinusoids_reproduce_every_machine() {
     }
 }
 
-/// Copies of whole rows are no sign of rounding, however many: targets without a step, most of whose values are copies.
+/// Copies of whole rows are not a sign of rounding, however many: targets without a step, most values copies.
 #[test]
 fn repeats_equal_copies_of_rows() {
     let (x, noise) = (normal(30, 2, 3), normal(30, 1, 4));

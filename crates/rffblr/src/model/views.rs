@@ -1,4 +1,4 @@
-//! One model, two views: a kernel machine and a layer of sinusoids (equations 19 and 20).
+//! Two views of one model: a sum of kernels at the training rows and a sum of sinusoids (equations 19 and 20).
 
 use super::cosines::Cosines;
 use super::waves::Waves;
@@ -79,7 +79,7 @@ impl Model {
     }
 
     /// The constant of each task, on its original scale: the function is the sum of sinusoids, direct links and it. A kernel
-    /// machine is no such sum.
+    /// machine is not such a sum.
     pub fn constants(&self) -> Option<Vec<f64>> {
         let waves = self.function.waves()?;
         let (bias, links) = (waves.posterior.precision.len() - 1, self.links());
@@ -136,7 +136,7 @@ impl Model {
         }
     }
 
-    /// The tasks that share a kernel, group by group: all of them, unless their evidence asked for several kernels.
+    /// The tasks that share a kernel, group by group: all of them, unless some were given kernels of their own.
     pub fn task_groups(&self) -> Vec<Vec<usize>> {
         match self.kernels().as_slice() {
             [] => vec![(0..self.target_names.len()).collect()],
@@ -159,7 +159,7 @@ impl Model {
         self.of_kernels(inputs, |kernel, d| kernel.input_scales[d], |scales, d| scales.input_scales[d])
     }
 
-    /// Distance along each input, in its own unit, at which the kernel of each task has forgotten: √(2γr)·Δx = 1 for
+    /// Distance along each input, in its own unit, effective length scale of the kernel of each task: √(2γr)·Δx = 1 for
     /// cosines; for a kernel machine, and sinusoids fitted to one, where its families together have fallen to 1/e.
     /// Infinite if they never do. Inputs × tasks.
     pub fn kernel_lengths(&self) -> Mat<f64> {
@@ -188,7 +188,7 @@ impl Model {
 
     /// The kernel view for given rows of inputs, usually the training rows. Costs N³. A kernel machine is this view: its
     /// coefficients belong to its training rows, so that the rows given must be those. Sinusoids fitted to a kernel machine
-    /// have no such view: nobody drew them from a kernel.
+    /// have no such view: their frequencies are not drawn from a kernel.
     pub fn kernel_view(&self, inputs: MatRef<'_, f64>) -> Result<KernelView> {
         expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
         check_inputs(inputs, &self.input_names)?;

@@ -1,4 +1,4 @@
-//! Values of settings as text, read and written alike.
+//! Values of settings as text, read and written in the same form.
 
 use super::{Bandwidth, FeatureCount, GammaPrior, InputScales, Pruning};
 use serde::Serialize;

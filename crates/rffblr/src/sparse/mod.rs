@@ -1,6 +1,6 @@
-//! The sparse end: few sinusoids that reproduce the function of kernel machines.
+//! A sparse approximation: few sinusoids that reproduce the posterior mean of Gaussian processes (distillation).
 //!
-//! Their mean f is known everywhere, so the sinusoids need not be found from noisy targets. It is read off at
+//! The posterior mean f is known everywhere, so the sinusoids need not be fitted to noisy targets. It is evaluated at
 //! the training rows and at many rows like them ([`surroundings`]); then f(x) ≈ Σ_k w_k cos(ω_kᵀx + p_k) + b is fitted:
 //! frequencies are drawn from the learned spectra, the most useful ones are picked one by one ([`pick`]), and all
 //! frequencies and phases are learned together by descent with the weights solved for ([`refine`]). Few rows would let
@@ -28,10 +28,10 @@ use rows::surroundings;
 const POOL: (usize, usize) = (256, 2);
 /// Steps of the descent in frequencies and phases.
 const STEPS: usize = 40;
-/// The penalty λ in units of σ²K/N, the ratio at which K sinusoids share a unit of prior variance and the rows count as
-/// N. Read off at many rows f looks better known than it is, so the sinusoids are held back a little more than that.
+/// The penalty λ in units of σ²K/N, the ridge penalty of K sinusoids with prior variance one together and N rows. It is
+/// larger than one because f is evaluated at more rows than were observed.
 const PENALTY: f64 = 5.0;
-/// However small the noise: equal sinusoids must not make the weights ambiguous.
+/// Smallest penalty, for any noise: the weights of equal sinusoids must be determined.
 const LEAST_PENALTY: f64 = 1e-8;
 
 /// What the sinusoids are to reproduce, on the standardised scale.
@@ -61,7 +61,7 @@ pub(crate) struct Sinusoids {
     pub(crate) bias: Vec<f64>,
     /// Penalty of each sinusoid's squared weights, as the ratio α_k/τ of precisions with the rows counted as their weight.
     pub(crate) ratio: Vec<f64>,
-    /// Mean squared difference to the original over the rows it was read off at, by task.
+    /// Mean squared difference to the original over the rows it was fitted at, by task.
     pub(crate) misfit: Vec<f64>,
     /// Those rows.
     pub(crate) rows: Mat<f64>,

@@ -6,7 +6,7 @@ use crate::linalg::{Mat, MatMut, Threads, multiply};
 use rand::Rng;
 
 /// Largest standard deviation of a drawn sinusoid's angle over the training rows, in radians. The tails of the rough
-/// spectrum are heavy, and faster sinusoids than this can only be told from noise where rows are dense.
+/// spectrum are heavy, and faster sinusoids than this differ from noise only where rows are dense.
 const FASTEST: f64 = 6.0;
 
 /// D×`count` frequencies of each kernel, one kernel after the other.
@@ -40,7 +40,7 @@ fn draw_from(kernel: &Kernel, mut out: MatMut<'_, f64>, rng: &mut impl Rng) {
     }
 }
 
-/// Shortens frequencies faster than [`FASTEST`] and silences any that is not finite.
+/// Shortens frequencies faster than [`FASTEST`] and sets any that is not finite to zero.
 fn slow_down(frequencies: &mut Mat<f64>, x: &Mat<f64>, threads: Threads) {
     let angles = multiply(x.as_ref(), frequencies.as_ref(), threads);
     for k in 0..frequencies.ncols() {
@@ -72,7 +72,7 @@ pub(super) fn typical(kernels: &[&Kernel]) -> Vec<f64> {
     (0..kernels[0].input_scales.len()).map(input).collect()
 }
 
-/// Mean input scales of each input over the kernels: what is near by it is near by all of them.
+/// Mean scale of each input over the kernels.
 pub(super) fn mean_scales(kernels: &[&Kernel]) -> Vec<f64> {
     let mean = |d: usize| kernels.iter().map(|kernel| kernel.input_scales[d]).sum::<f64>() / kernels.len() as f64;
     (0..kernels[0].input_scales.len()).map(mean).collect()

@@ -10,10 +10,10 @@ use crate::fourier::cosines;
 use crate::linalg::{Accumulate, Mat, MatRef, Threads, dot, map_columns, multiply, product};
 use std::f64::consts::FRAC_PI_2;
 
-/// Share of a column's own square added to its diagonal of G: what is nearly explained already must not be picked for
-/// the rounding left of it.
+/// Share of a column's own square added to its diagonal of G, so that a column in the span of those picked is not
+/// picked for its rounding errors.
 const RIDGE: f64 = 1e-3;
-/// A gain below this share of all there was to explain is rounding.
+/// A gain below this share of the sum of squares of f is rounding.
 const NOTHING: f64 = 1e-13;
 
 /// The best combination of cosine and sine of one frequency.
@@ -54,15 +54,15 @@ pub(super) fn pick(
     (Mat::from_fn(pool.nrows(), order.len(), |d, k| pool[(d, order[k])]), phases)
 }
 
-/// What is left to explain, and by what.
+/// State of the pursuit: the residual of f and of the columns.
 struct Pursuit {
     /// Cosines of the pool, then sines, less their means.
     columns: Mat<f64>,
     /// f less its means.
     values: Mat<f64>,
-    /// Sum of squares of each column as it is …
+    /// Sum of squares of each column.
     own: Vec<f64>,
-    /// … and of what is left of it: the diagonals of G.
+    /// Sum of squares of each column's residual: the diagonals of G.
     squares: Vec<f64>,
     /// Off the diagonal of G, for each frequency.
     cross: Vec<f64>,
@@ -106,7 +106,7 @@ impl Pursuit {
         (length > 0.0).then_some(q)
     }
 
-    /// Takes what a unit column explains off G and H.
+    /// Subtracts what a unit column explains from G and H.
     fn explain(&mut self, direction: &Mat<f64>) {
         let along = multiply(self.columns.as_ref().transpose(), direction.as_ref(), self.threads);
         let explained = multiply(direction.as_ref().transpose(), self.values.as_ref(), self.threads);
@@ -124,7 +124,7 @@ fn square(column: &[f64]) -> f64 {
     dot(column, column)
 }
 
-/// Columns cos(Xω) and sin(Xω) of every frequency, each with its mean taken off.
+/// Columns cos(Xω) and sin(Xω) of every frequency, each minus its mean.
 fn pairs(rows: &Mat<f64>, pool: &Mat<f64>, threads: Threads) -> Mat<f64> {
     let size = pool.ncols();
     let mut columns = Mat::zeros(rows.nrows(), 2 * size);
@@ -138,14 +138,14 @@ fn pairs(rows: &Mat<f64>, pool: &Mat<f64>, threads: Threads) -> Mat<f64> {
     columns
 }
 
-/// Takes the mean off and returns it.
+/// Subtracts the mean and returns it.
 pub(super) fn centre_column(column: &mut [f64]) -> f64 {
     let mean = column.iter().sum::<f64>() / column.len().max(1) as f64;
     column.iter_mut().for_each(|v| *v -= mean);
     mean
 }
 
-/// A copy with the mean of each column taken off.
+/// A copy with the mean of each column subtracted.
 fn centre(table: &Mat<f64>) -> Mat<f64> {
     let mut out = table.clone();
     for j in 0..out.ncols() {

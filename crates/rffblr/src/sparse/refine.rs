@@ -12,12 +12,12 @@ use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, map_columns, multip
 use std::f64::consts::FRAC_PI_2;
 use std::ops::ControlFlow;
 
-/// Share of what is to be explained below which the gain of a step is not worth the step.
+/// The search ends when a step gains less than this share of J without sinusoids.
 const TOLERANCE: f64 = 1e-5;
 /// A column of less mean square than this is constant to rounding.
 const LEAST_POWER: f64 = 1e-12;
 
-/// What is to be reproduced, and at what price.
+/// The values to be reproduced and the penalty.
 pub(super) struct Teacher {
     pub(super) rows: Mat<f64>,
     /// Values less their means.

@@ -1,15 +1,14 @@
-//! Rows like the training rows: where the original is read off.
+//! Rows like the training rows, at which the sinusoids are fitted to the posterior mean.
 
 use crate::linalg::{Accumulate, Mat, Threads, fill_upper, outer};
 use rand::{Rng, RngExt};
 
-/// A difference is taken to one of so many nearest neighbours.
+/// Number of nearest neighbours from which x_k of a new row is drawn.
 const NEIGHBOURS: usize = 10;
-/// New rows for each training row …
+/// New rows for each training row, where [`ENOUGH`] allows it.
 const TIMES: usize = 8;
-/// … but with more training rows than that calls for, no more rows in all than this …
+/// Most training and new rows together, except that each training row has at least one new row.
 const ENOUGH: usize = 4096;
-// … and never less than one new row for each.
 
 /// The training rows and, below them, new ones x_i + x_j − x_k: i in turn, j any row, k a near neighbour of j. Such a
 /// row is about as far from the training rows as unseen rows are, and differs from x_i in ways rows do differ.

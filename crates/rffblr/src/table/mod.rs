@@ -141,7 +141,7 @@ pub enum Format {
 /// How a file is read; the default recognises everything.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Format; by default told from the file's extension, or else from its first bytes.
+    /// Format; by default recognised by the file's extension, or else from its first bytes.
     pub format: Option<Format>,
     /// Delimiter of CSV and TSV files; by default what a first line such as `sep=;` says, or else recognised (CSV) or
     /// the tab (TSV).

@@ -20,7 +20,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         } else {
             edits(&wanted, &letters)
         };
-        // A name replaced as a whole is no slip: 'x' is not a misspelt 'y'.
+        // A name replaced as a whole is not a slip: 'x' is not a misspelt 'y'.
         let near = distance <= allowed && distance < wanted.len().max(1);
         if near && best.is_none_or(|(least, _)| distance < least) {
             best = Some((distance, candidate));

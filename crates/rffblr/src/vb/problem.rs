@@ -134,7 +134,7 @@ impl Problem {
         if variance > 0.0 { variance } else { 1.0 }
     }
 
-    /// So many of its rows, chosen by the seed; `None` if these are all.
+    /// A part with this many of its rows, chosen by the seed; `None` if these are all.
     pub fn part(&self, count: usize, seed: u64) -> Option<Problem> {
         // Rows of weight zero have nothing to say.
         let rows: Vec<usize> = (0..self.root.len()).filter(|&row| self.root[row] > 0.0).collect();

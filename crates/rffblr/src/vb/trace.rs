@@ -13,8 +13,8 @@ pub struct Iteration {
     pub restart: usize,
     /// Counted from one.
     pub number: usize,
-    /// What the fit climbs, in nats: the variational bound on the log evidence for drawn cosines; for a kernel the log
-    /// marginal likelihood plus the log prior of its hyper-parameters, constants aside.
+    /// What the fit maximises, in nats: for a Gaussian process the log marginal likelihood plus the log prior of its
+    /// hyper-parameters, without constants; for drawn cosines the variational lower bound (ELBO).
     pub objective: f64,
     /// Features still in the model, links included.
     pub active: usize,

@@ -180,7 +180,7 @@ fn shapes_and_weights_are_checked() {
         assert!(data.clone().with_weights(Weights::Repeats(weights.clone())).is_err());
         assert!(data.clone().with_weights(Weights::Relative(weights)).is_err());
     }
-    // Nobody counts so many rows, but equal weights are equal however large.
+    // Counts this large are unrealistic, but equal weights are equal however large.
     assert!(data.clone().with_weights(Weights::Repeats(vec![f64::MAX; 5])).is_err());
     assert!(data.clone().with_weights(Weights::Relative(vec![f64::MAX; 5])).is_ok());
     assert!(data.select(&[0, 5]).is_err());

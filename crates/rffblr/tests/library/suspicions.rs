@@ -59,7 +59,7 @@ fn texts_that_differ_in_every_row_are_left_out_in_every_part_of_the_rows() {
     // One name twice, and it is a text like any other.
     let twice = notes(30, vec![text("id", (0..30).map(|n| format!("p{}", n.max(1))))]);
     assert!(of_kind(&twice, NoteKind::Identifier).is_empty() && of_kind(&twice, NoteKind::Levels) == ["id"]);
-    // More rows than a category may have levels are no error.
+    // More rows than a category may have levels are not an error.
     assert_eq!(of_kind(&notes(1500, vec![text("id", (0..1500).map(|n| n.to_string()))]), NoteKind::Identifier), ["id"]);
 }
 
@@ -141,7 +141,7 @@ fn texts_that_make_nearly_as_many_columns_as_rows_are_named() {
     );
     assert_eq!(told.columns, ["code", "colour"]);
     assert!(wide.iter().all(|note| note.kind != NoteKind::Wide || note.is_warning()));
-    // Many numbers are no fault of texts.
+    // Many numeric columns are not counted as columns of texts.
     let numbers = (0..40).map(|d| number(&format!("v{d}"), (0..60).map(move |n| some(n, 10 + d)))).collect();
     assert!(notes(60, numbers).iter().all(|note| note.kind != NoteKind::Wide));
 }
@@ -159,16 +159,16 @@ fn inputs_that_tell_a_target_are_named_and_good_ones_are_not() {
     assert!(leaks(number("rounded", (0..60).map(|n| y(n).round()))));
     assert!(leaks(text("class", (0..60).map(|n| format!("from {}", (y(n) / 4.0).floor())))));
     assert!(leaks(number("gaps", (0..60).map(|n| if n % 6 == 0 { f64::NAN } else { y(n) }))));
-    // A good input is no leak, nor is one row that is far out in both, nor a text with a level for every other row.
+    // A good input is not a leak, nor is one row that is far out in both, nor a text with a level for every other row.
     assert!(!leaks(number("good", (0..60).map(|n| y(n) + 12.0 * some(n, 9)))));
     assert!(!leaks(text("pairs", (0..60).map(|n| format!("p{}", n / 2)))));
     assert!(!leaks(text("many", (0..60).map(|n| format!("p{}", n.min(52))))));
     let far = |n: usize, stream: usize| if n == 5 { 1e6 } else { some(n, stream) };
     let found = notes(60, vec![number("y", (0..60).map(|n| far(n, 2))), number("z", (0..60).map(|n| far(n, 4)))]);
     assert!(of_kind(&found, NoteKind::Leak).is_empty());
-    // A target with gaps is told as well.
+    // A target with gaps is reported as well.
     let gaps = |n: usize| if n.is_multiple_of(3) { f64::NAN } else { y(n) };
     let found = notes(60, vec![number("y", (0..60).map(gaps)), number("log", (0..60).map(|n| y(n).ln()))]);
     let told = found.iter().find(|note| note.kind == NoteKind::Leak).unwrap().to_string();
-    assert!(told.starts_with("input 'log' tells target 'y' (correlation 1.0000): too well"), "{told}");
+    assert!(told.starts_with("input 'log' predicts target 'y' (correlation 1.0000): too well"), "{told}");
 }

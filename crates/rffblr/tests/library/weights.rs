@@ -112,7 +112,7 @@ fn intervals_hold_with_equal_weights_and_with_true_precisions() {
     }
 }
 
-/// The noise of a target that only imprecise rows have is told for a row of average weight, as that of any other.
+/// The noise of a target that only imprecise rows have is given for a row of average weight, as that of any other.
 #[test]
 fn a_target_of_rows_of_low_weight_keeps_its_noise() {
     let (x, error) = (normal(300, 2, 5), normal(300, 2, 6));

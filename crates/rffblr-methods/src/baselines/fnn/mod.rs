@@ -30,7 +30,7 @@ const TRAINING: Training =
 #[derive(Clone, Copy, Debug)]
 pub struct Fnn {
     /// What its hidden units compute. The paper writes of "RBF nonlinearities", which is [`Activation::Gaussian`] if
-    /// taken at its word; its numbers look like those of [`Activation::Relu`].
+    /// taken literally; its numbers look like those of [`Activation::Relu`].
     pub activation: Activation,
 }
 
@@ -51,9 +51,7 @@ impl Method for Fnn {
     fn describe(&self) -> &'static str {
         match self.activation {
             Activation::Relu => "feed-forward network of rectified linear units, layers by inner cross-validation",
-            Activation::Gaussian => {
-                "the same with Gaussian units: the paper's \"RBF nonlinearities\" taken at their word"
-            }
+            Activation::Gaussian => "the same with Gaussian units: the paper's \"RBF nonlinearities\" taken literally",
         }
     }
 

@@ -304,7 +304,7 @@ impl Model {
     }
 
     /// Expected value and variance of every cell, at what [`forward_without_noise`](Self::forward_without_noise) left.
-    /// The variance is the decoder's and what z leaves open: s̄ (k + Σ a² v).
+    /// The variance is the decoder's plus that of z: s̄ (k + Σ a² v).
     pub(super) fn cell(&self, buffers: &Buffers, row: usize, variable: usize) -> (f64, f64) {
         let (rows, sizes) = (buffers.rows(), self.sizes);
         let at = |column: usize| buffers.component_part[column * rows + row];

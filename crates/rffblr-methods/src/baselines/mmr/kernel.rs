@@ -52,7 +52,7 @@ impl Kernel {
         (Kernel { factors, inputs, lengths, rate }, k)
     }
 
-    /// Kernel values of new rows, standardised alike, with the training rows.
+    /// Kernel values of new rows, standardised in the same way, with the training rows.
     pub(super) fn against(&self, mut new: Mat<f64>) -> Mat<f64> {
         scale_columns(&mut new, |j| self.factors[j]);
         let lengths: Vec<f64> = (0..new.nrows()).map(|n| square_length(&new, n)).collect();

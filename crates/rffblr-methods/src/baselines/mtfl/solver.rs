@@ -35,7 +35,7 @@ impl Limits {
 const EPOCHS: usize = 5;
 /// Newton steps in a round, at most.
 const STEPS: usize = 20;
-/// At least this many features join at once if so many can.
+/// At least this many features join at once if that many can.
 const FEWEST: usize = 32;
 /// The part is solved to this share of what the whole still lacks.
 const SHARE: f64 = 0.3;

@@ -40,7 +40,7 @@ pub struct SbElm {
 pub enum Layer {
     /// Two cosines for each row, their bandwidth chosen by cross-validation.
     Chosen,
-    /// So many cosines for each row, of this bandwidth; nothing is left to choose.
+    /// This many cosines for each row, of this bandwidth; nothing is selected.
     Given {
         /// Cosines for each row; at least one is drawn.
         per_row: f64,

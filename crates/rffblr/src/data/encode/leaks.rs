@@ -10,8 +10,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hasher;
 
-/// Correlation from which one input tells a target.
-const TELLS: f64 = 0.995;
+/// Correlation from which one input predicts a target suspiciously well.
+const TOO_WELL: f64 = 0.995;
 /// Correlation of ranks without which a correlation of numbers may be due to a single row.
 const NOT_ONE_ROW: f64 = 0.9;
 /// Fewest rows, beyond the levels of a text, that show it.
@@ -19,7 +19,7 @@ const FEWEST_ROWS: usize = 10;
 
 impl Encoder {
     /// What in the training data looks as if it would mislead: rows that repeat, nearly as many columns as rows, and
-    /// inputs that tell a target too well to be true.
+    /// inputs that predict a target too well to be true.
     pub fn suspicions(&self, data: &Dataset) -> Vec<Note> {
         let mut notes: Vec<Note> = repeated(data).into_iter().chain(self.wide(data.rows())).collect();
         notes.extend(self.leaks(data));
@@ -60,7 +60,7 @@ impl Encoder {
                 let width = input.encoded_names().len();
                 let cells = data.inputs().subcols(first, width);
                 first += width;
-                let told: Vec<f64> = match &input.encoding {
+                let correlations: Vec<f64> = match &input.encoding {
                     Encoding::Numeric { indicator, .. } => {
                         let there = |row: &usize| !*indicator || cells[(*row, 1)] == 0.0;
                         let rows: Vec<usize> = known.iter().copied().filter(there).collect();
@@ -69,14 +69,14 @@ impl Encoder {
                     Encoding::Presence => by_number(cells, known, &targets, tasks),
                     Encoding::Categorical { .. } => by_level(cells, known, &targets, tasks),
                 };
-                let tells = tasks.iter().zip(told).filter(|(_, correlation)| *correlation >= TELLS);
-                found.extend(tells.map(|(&task, correlation)| (task, correlation, input.name.as_str())));
+                let suspect = tasks.iter().zip(correlations).filter(|(_, correlation)| *correlation >= TOO_WELL);
+                found.extend(suspect.map(|(&task, correlation)| (task, correlation, input.name.as_str())));
             }
         }
         found.sort_by(|a, b| (a.0, b.1).partial_cmp(&(b.0, a.1)).unwrap_or(std::cmp::Ordering::Equal));
         for (task, correlation, input) in found {
             let (target, name) = (excerpt(&data.target_names()[task]), excerpt(input));
-            let detail = format!("input {name} tells target {target} (correlation {:.4})", correlation.min(1.0));
+            let detail = format!("input {name} predicts target {target} (correlation {:.4})", correlation.min(1.0));
             notes.add(NoteKind::Leak, input, detail);
         }
         notes.told()
@@ -106,7 +106,7 @@ fn by_number(cells: MatRef<'_, f64>, rows: &[usize], targets: &Mat<f64>, tasks: 
     tasks.iter().map(correlation).collect()
 }
 
-/// The same for the levels of a text: √η² of their means, less what so many levels explain by chance.
+/// The same for the levels of a text: √η² of their means, less what this many levels explain by chance.
 fn by_level(cells: MatRef<'_, f64>, rows: &[usize], targets: &Mat<f64>, tasks: &[usize]) -> Vec<f64> {
     let mut level = vec![cells.ncols(); cells.nrows()];
     for k in 0..cells.ncols() {

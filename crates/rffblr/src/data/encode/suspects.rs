@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 const FEWEST_ROWS: usize = 10;
 /// Fewest units of a column whose name says that it names units, and of one whose name does not.
 const FEWEST_UNITS: (usize, usize) = (5, 10);
-/// Most rows a unit has on average, where the name does not tell.
+/// Most rows a unit has on average, where the name does not show it.
 const MOST_ROWS_EACH: f64 = 20.0;
 /// Fewest values of a time.
 const FEWEST_TIMES: usize = 5;

@@ -82,7 +82,7 @@ fn dummies_and_twins() {
     }
 }
 
-/// Inputs that never vary change nothing for the others; but with so many the shortcuts for many inputs are taken.
+/// Inputs that never vary change nothing for the others; but with this many the shortcuts for many inputs are taken.
 #[test]
 fn idle_inputs_change_nothing() {
     let few = data(16, 5, 12);

@@ -382,7 +382,7 @@ fn features_average_to_the_kernel() {
     }
 }
 
-/// Pairs and orthogonal directions earn their place: less error for the same number of features.
+/// Pairs and orthogonal directions are worth their cost: less error for the same number of features.
 #[test]
 fn pairs_and_orthogonal_directions_lower_the_kernel_error() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
