@@ -369,9 +369,11 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     def _of(cls: type[Self], model: _rffblr.Model) -> Self:
         settings = dict(model.settings())
         seed = int(settings.pop("seed"))
-        usual = {name: values[0] for name, _, values in _rffblr.settings()}
-        # The form is given explicitly: it decides which preset the others belong to.
-        given: dict[str, Any] = {name: value for name, value in settings.items() if name == "form" or value != usual[name]}
+        preset = {"cosines": "cosines"}.get(model.form, "default")
+        usual = dict(_rffblr.preset(preset))
+        given: dict[str, Any] = {name: value for name, value in settings.items() if value != usual[name]}
+        if preset != "default":
+            given["preset"] = preset
         self = cls(random_state=seed, missing=model.missing, weights=model.weighting, **given)
         self._adopt(model)
         names = model.input_columns

@@ -28,6 +28,13 @@ fn settings() -> Vec<Row> {
     SETTINGS.iter().map(row).collect()
 }
 
+/// Names and values of the settings of a preset.
+#[pyfunction]
+fn preset(name: &str) -> PyResult<Vec<(String, String)>> {
+    let settings = rffblr::Settings::preset(name).map_err(errors::Failure::from)?;
+    Ok(settings.spelled().into_iter().map(|(name, value)| (name.replace('-', "_"), value)).collect())
+}
+
 /// Writes a text file whole or not at all; an existing one is replaced.
 #[pyfunction]
 fn write_whole(path: PathBuf, text: &str) -> PyResult<()> {
@@ -44,6 +51,7 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_class::<baseline::Baseline>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
+    module.add_function(wrap_pyfunction!(preset, module)?)?;
     module.add_function(wrap_pyfunction!(write_whole, module)?)?;
     module.add_function(wrap_pyfunction!(model::fit, module)?)?;
     module.add_function(wrap_pyfunction!(check::check, module)?)?;

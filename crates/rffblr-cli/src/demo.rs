@@ -135,7 +135,7 @@ fn save(
         ..Options::default()
     };
     let page = Report::new(&model, Some(training.dataset()), &options)?;
-    output::deliver(&page.html()?, &file("report.html"), arguments.force)?;
+    output::deliver(page.html(), &file("report.html"), arguments.force)?;
 
     let word = |name: &str| output::shell_word(&file(name).display().to_string());
     output::tell(&format!(

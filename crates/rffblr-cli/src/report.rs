@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let origin = origin(&arguments.model, source.as_ref().map(|source| source.path.as_path()))?;
     let report = compute(&model, source.as_ref(), origin, arguments)?;
-    output::deliver(&report.html()?, &page, arguments.force)?;
+    output::deliver(report.html(), &page, arguments.force)?;
     if let Some(card) = card {
         output::deliver(report.card(), card, arguments.force)?;
     }

@@ -1,7 +1,7 @@
 //! The model card: what the program knows under the headings of Annex IV of the EU AI Act (Regulation (EU) 2024/1689)
 //! and of TRIPOD+AI (2024), and a mark where a person has to write.
 
-use super::Report;
+use super::Contents;
 use super::quality::Marks;
 use super::verdict::significant;
 use rffblr::data::{Encoding, MissingInputs};
@@ -13,7 +13,7 @@ fn blank(what: &str) -> String {
     format!("**[to be filled: {what}]**")
 }
 
-pub(super) fn write(report: &Report, model: &Model) -> String {
+pub(super) fn write(report: &Contents, model: &Model) -> String {
     let facts = Facts { report, model };
     let mut text = format!("# Model card: {}\n\n", plain(&report.title));
     text += "Written by rffblr from the model file and, where given, its training data. What stands in **[brackets]** the \
@@ -177,7 +177,7 @@ fn tripod(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
 
 /// What both lists ask for.
 struct Facts<'a> {
-    report: &'a Report,
+    report: &'a Contents,
     model: &'a Model,
 }
 

@@ -9,10 +9,12 @@
 mod card;
 mod inside;
 mod learned;
+mod page;
 mod quality;
 #[cfg(test)]
 mod tests;
 mod verdict;
+mod what_if;
 
 use inside::Inside;
 use learned::{Learned, Local, Together};
@@ -20,18 +22,14 @@ use quality::{Checked, Quality};
 use rffblr::data::{Dataset, Encoding};
 use rffblr::explain::diagnostics;
 use rffblr::internals::expect_count;
-use rffblr::{Error, Form, Model, Result, normal};
+use rffblr::{Error, Model, Result};
 use serde::Serialize;
 use serde_json::Value;
 use verdict::Verdict;
+use what_if::WhatIf;
 
 /// Most bytes of a page. What the rest leaves of them is there for the formula of the what-if panel.
 const PAGE_BYTES: usize = 4_900_000;
-/// Most rows whose factor a browser computes without making its user wait.
-const INTERVAL_ROWS: usize = 1500;
-/// Probabilities of the intervals the what-if panel offers.
-const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
-
 /// What a report should say beside what model and data say themselves.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -55,9 +53,15 @@ impl Default for Options {
     }
 }
 
-/// Everything a report shows.
-#[derive(Serialize)]
+/// A page and a model card.
 pub struct Report {
+    html: String,
+    card: String,
+}
+
+/// Everything the page shows but the what-if panel.
+#[derive(Serialize)]
+struct Contents {
     title: String,
     row_data: bool,
     targets: Vec<String>,
@@ -78,7 +82,6 @@ pub struct Report {
     inside: Inside,
     origin: Vec<(String, String)>,
     settings: Value,
-    what_if: WhatIf,
     card: String,
 }
 
@@ -95,22 +98,33 @@ struct ModelFacts {
     target_scale: Vec<f64>,
 }
 
-/// What the what-if panel computes with, or why there is none.
-#[derive(Serialize)]
-struct WhatIf {
-    /// The model file, whose formula the page evaluates.
-    file: Option<Value>,
-    /// Why the panel is left out, or its intervals.
-    absent: Option<String>,
-    intervals: bool,
-    /// Probability and reach, in standard deviations, of each interval.
-    levels: Vec<(f64, f64)>,
-}
-
 impl Report {
     /// Computes what the report shows. Its verdict is that of the model's [check](Model::check), if it has one. `data` are
     /// the rows the model was fitted to: diagnostics need them.
     pub fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Report> {
+        let contents = Contents::new(model, data, options)?;
+        let (before, after) = page::around(&contents.title);
+        let shown = page::json(&contents)?;
+        let room = PAGE_BYTES.saturating_sub(before.len() + shown.len() + after.len());
+        let what_if = WhatIf::new(model, options.row_data, room)?.json()?;
+        let html = before + &page::with_field(shown, "what_if", &what_if) + &after;
+        Ok(Report { html, card: contents.card })
+    }
+
+    /// The page: one HTML file that needs nothing else.
+    pub fn html(&self) -> &str {
+        &self.html
+    }
+
+    /// The model card: Markdown with the headings of Annex IV of the EU AI Act and of TRIPOD+AI, filled as far as the
+    /// program knows; what a person has to add is marked.
+    pub fn card(&self) -> &str {
+        &self.card
+    }
+}
+
+impl Contents {
+    fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Contents> {
         if let Some(data) = data
             && !options.row_numbers.is_empty()
         {
@@ -127,7 +141,7 @@ impl Report {
         let quality = judged.map(|(data, found)| Quality::new(model, data, found, &shown, options)).transpose()?;
         let check = model.check().map(Checked::new);
         let rows_allowed = data.is_some() && options.row_data;
-        let mut report = Report {
+        let mut contents = Contents {
             title: options.title.clone(),
             row_data: options.row_data,
             targets: model.target_names().to_vec(),
@@ -142,47 +156,11 @@ impl Report {
             inside: Inside::new(model),
             origin: options.origin.clone(),
             settings: serde_json::to_value(model.settings()).unwrap_or_default(),
-            what_if: WhatIf::without("It has not been made yet.".into()),
             card: String::new(),
             quality,
         };
-        report.card = card::write(&report, model);
-        let room = PAGE_BYTES.saturating_sub(report.html()?.len());
-        report.what_if = WhatIf::new(model, options.row_data, room)?;
-        Ok(report)
-    }
-
-    /// The page: one HTML file that needs nothing else.
-    pub fn html(&self) -> Result<String> {
-        let wrong = |e: serde_json::Error| Error::Json { what: "the report", problem: e.to_string() };
-        // Inside a script element only "<" could end it.
-        let facts = serde_json::to_string(self).map_err(wrong)?.replace('<', "\\u003c");
-        let script = [
-            include_str!("page/formula.js"),
-            include_str!("page/drawing.js"),
-            include_str!("page/quality.js"),
-            include_str!("page/learned.js"),
-            include_str!("page/single.js"),
-            include_str!("page/together.js"),
-            include_str!("page/inside.js"),
-            include_str!("page/what_if.js"),
-            include_str!("page/page.js"),
-        ]
-        .concat();
-        let fill = |name: &str| match name {
-            "title" => escaped(&self.title),
-            "style" => include_str!("page/style.css").into(),
-            "facts" => facts.clone(),
-            "libraries" => [include_str!("page/vendor/d3.min.js"), include_str!("page/vendor/plot.min.js")].join("\n"),
-            _ => script.clone(),
-        };
-        Ok(filled(include_str!("page/template.html"), fill))
-    }
-
-    /// The model card: Markdown with the headings of Annex IV of the EU AI Act and of TRIPOD+AI, filled as far as the
-    /// program knows; what a person has to add is marked.
-    pub fn card(&self) -> &str {
-        &self.card
+        contents.card = card::write(&contents, model);
+        Ok(contents)
     }
 }
 
@@ -229,90 +207,6 @@ impl ModelFacts {
             target_scale: model.target_std().to_vec(),
         }
     }
-}
-
-impl WhatIf {
-    fn without(why: String) -> WhatIf {
-        WhatIf { file: None, absent: Some(why), intervals: false, levels: Vec::new() }
-    }
-
-    /// With the formula, if it takes at most `room` bytes.
-    fn new(model: &Model, row_data: bool, room: usize) -> Result<WhatIf> {
-        let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
-        let kernel = model.settings().form == Form::Kernel;
-        if kernel && !row_data {
-            return Ok(WhatIf::without(
-                "This model is a Gaussian process: its formula needs the inputs of its training rows, and this report \
-                 was asked to show no row. A model of sinusoids (sparsity) has a formula without them."
-                    .into(),
-            ));
-        }
-        let mut file: Value = serde_json::from_str(&model.to_json()?).unwrap_or_default();
-        file["training"]["trace"] = Value::Null;
-        if let Some(file) = file.as_object_mut() {
-            file.remove("check");
-        }
-        let too_large = |file: &Value| file.to_string().len() > room;
-        let mut absent = None;
-        if kernel && model.training_rows() > INTERVAL_ROWS {
-            absent = Some(format!(
-                "Intervals are left out: with more than {INTERVAL_ROWS} training rows a browser would take too long. \
-                 A prediction from the model file has them."
-            ));
-        }
-        if too_large(&file)
-            && let Some(shapes) = shapes_of(&mut file)
-        {
-            shapes.clear();
-            absent = Some(
-                "Intervals are left out: the covariance of this many terms would make this file too large. A prediction from the \
-                 model file has them."
-                    .into(),
-            );
-        }
-        if too_large(&file) {
-            return Ok(WhatIf::without(
-                "The formula of this model is too long for this page, which would take more than five million bytes. \
-                 A prediction from the model file evaluates it."
-                    .into(),
-            ));
-        }
-        Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
-    }
-}
-
-/// The covariances of a formula of cosines.
-fn shapes_of(file: &mut Value) -> Option<&mut Vec<Value>> {
-    let form = file["function"].as_object_mut()?.values_mut().next()?;
-    form.pointer_mut("/waves/shapes")?.as_array_mut()
-}
-
-/// The template with each {{name}} replaced. What is put in is not looked at again.
-fn filled(template: &str, fill: impl Fn(&str) -> String) -> String {
-    let mut parts = template.split("{{");
-    let mut page = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (name, rest) = part.split_once("}}").unwrap_or((part, ""));
-        page += &fill(name);
-        page += rest;
-    }
-    page
-}
-
-/// Text as it can stand in HTML.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// Seven significant digits: more than a figure shows, and half the bytes.

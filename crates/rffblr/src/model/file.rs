@@ -252,16 +252,7 @@ impl Model {
 
     /// The file's text.
     pub fn to_json(&self) -> Result<String> {
-        let probes = self.probe_rows();
-        let Prediction { mean, std, .. } = self.predict(probes.as_ref())?;
-        let stored = self.stored(Probes { inputs: (&probes).into(), mean: (&mean).into(), std: (&std).into() });
-        let wrong = |problem: serde_json::Error| Error::Json { what: "the model", problem: problem.to_string() };
-        let mut value = serde_json::to_value(stored).map_err(wrong)?;
-        let sum = checksum(&value);
-        if let Value::Object(fields) = &mut value {
-            fields.insert("sha256".into(), Value::String(sum));
-        }
-        Ok(value.to_string())
+        Ok(file_value(self)?.to_string())
     }
 
     /// A model from a file's text.
@@ -319,6 +310,20 @@ impl Model {
             check: self.check.clone(),
         }
     }
+}
+
+/// What the file of a model holds.
+pub fn file_value(model: &Model) -> Result<Value> {
+    let probes = model.probe_rows();
+    let Prediction { mean, std, .. } = model.predict(probes.as_ref())?;
+    let stored = model.stored(Probes { inputs: (&probes).into(), mean: (&mean).into(), std: (&std).into() });
+    let wrong = |problem: serde_json::Error| Error::Json { what: "the model", problem: problem.to_string() };
+    let mut value = serde_json::to_value(stored).map_err(wrong)?;
+    let sum = checksum(&value);
+    if let Value::Object(fields) = &mut value {
+        fields.insert("sha256".into(), Value::String(sum));
+    }
+    Ok(value)
 }
 
 impl From<&Waves> for StoredWaves {

@@ -2,7 +2,7 @@
 
 mod checked;
 mod cosines;
-mod file;
+pub(crate) mod file;
 mod function;
 mod posterior;
 mod seen;

@@ -1,0 +1,84 @@
+//! What the what-if panel computes with: the model file, as far as there is room for it.
+
+use super::page::{json, with_field};
+use rffblr::internals::file_value;
+use rffblr::{Form, Model, Result, normal};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Most rows whose factor a browser computes without making its user wait.
+const INTERVAL_ROWS: usize = 1500;
+/// Probabilities of the intervals the panel offers.
+const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
+
+/// What the panel computes with, or why there is none.
+#[derive(Serialize)]
+pub(super) struct WhatIf {
+    /// The model file, whose formula the page evaluates, as JSON.
+    #[serde(skip)]
+    pub file: Option<String>,
+    /// Why the panel is left out, or its intervals.
+    pub absent: Option<String>,
+    pub intervals: bool,
+    /// Probability and reach, in standard deviations, of each interval.
+    levels: Vec<(f64, f64)>,
+}
+
+impl WhatIf {
+    fn without(why: &str) -> WhatIf {
+        WhatIf { file: None, absent: Some(why.into()), intervals: false, levels: Vec::new() }
+    }
+
+    /// With the formula, if it takes at most so many bytes.
+    pub(super) fn new(model: &Model, row_data: bool, room: usize) -> Result<WhatIf> {
+        let kernel = model.settings().form == Form::Kernel;
+        if kernel && !row_data {
+            return Ok(WhatIf::without(
+                "This model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
+                 was asked to show no row. A model of sinusoids (sparsity) has a formula without them.",
+            ));
+        }
+        let mut value = file_value(model)?;
+        value["training"]["trace"] = Value::Null;
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("check");
+        }
+        let mut absent = None;
+        if kernel && model.training_rows() > INTERVAL_ROWS {
+            absent = Some(format!(
+                "Intervals are left out: with more than {INTERVAL_ROWS} training rows a browser would take too long. \
+                 A prediction from the model file has them."
+            ));
+        }
+        let mut file = json(&value)?;
+        if file.len() > room
+            && let Some(shapes) = shapes_of(&mut value)
+        {
+            shapes.clear();
+            file = json(&value)?;
+            absent = Some(
+                "Intervals are left out: the covariance of this many terms would make this file too large. A prediction \
+                 from the model file has them."
+                    .into(),
+            );
+        }
+        if file.len() > room {
+            return Ok(WhatIf::without(
+                "The formula of this model is too long for this page, which would take more than five million bytes. \
+                 A prediction from the model file evaluates it.",
+            ));
+        }
+        let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
+        Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
+    }
+
+    pub(super) fn json(&self) -> Result<String> {
+        Ok(with_field(json(self)?, "file", self.file.as_deref().unwrap_or("null")))
+    }
+}
+
+/// The covariances of a formula of cosines.
+fn shapes_of(file: &mut Value) -> Option<&mut Vec<Value>> {
+    let form = file["function"].as_object_mut()?.values_mut().next()?;
+    form.pointer_mut("/waves/shapes")?.as_array_mut()
+}
