@@ -144,7 +144,7 @@ pub fn report(
     let of = model.model.clone();
     let made = heard(py, count, move || {
         let report = Report::new(&of, training.as_ref().map(|training| &training.data), &options)?;
-        Ok((report.html().to_owned(), report.card().to_owned()))
+        Ok::<_, rffblr::Error>((report.html().to_owned(), report.card().to_owned()))
     })?;
     Ok(made.map_err(Failure::from)?)
 }

@@ -26,7 +26,7 @@ fn block(readme: &str, first: &str) -> Vec<String> {
 
 fn assert_shown(expected: &[String], printed: &str) {
     let printed: Vec<String> = printed.lines().map(without_seconds).collect();
-    assert!(expected.len() > 5);
+    assert!(expected.len() >= 3);
     for line in expected {
         assert!(printed.contains(line), "the README shows\n{line}\nbut the command prints\n{}", printed.join("\n"));
     }
@@ -38,7 +38,7 @@ fn the_worked_example() {
     let folder = Folder::new();
     folder.put("soil.csv", repository("examples/soil.csv"));
     let shown = block(&readme, "$ head -3 soil.csv");
-    assert_shown(&shown[1..4].repeat(2), &folder.text("soil.csv"));
+    assert_shown(&shown[1..4], &folder.text("soil.csv"));
     let shown = block(&readme, "$ rffblr fit soil.csv");
     let arguments: Vec<&str> = shown[0].trim_start_matches("$ rffblr ").split(' ').collect();
     let ran = folder.done(&arguments);
