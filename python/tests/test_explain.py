@@ -124,14 +124,14 @@ def test_relevance_is_computed_once_and_never_to_be_shown():
 
 
 def test_deviations_of_many_rows_end_in_time():
-    X, Y = smooth(rows=200, inputs=60)
+    X, Y = smooth(rows=200, inputs=120)
     model = RFFBLRRegressor().fit(X, Y)
     start = time.process_time()
     with pytest.warns(RFFBLRWarning, match="of 200 training rows"):
         parts = model.explain(X, return_std=True)
     # Twenty seconds are the aim; a background of the size for one row would take an hour.
     assert time.process_time() - start < 60
-    assert parts.std.shape == (200, 60, 2) and 1 < len(parts.background) < 10
+    assert parts.std.shape == (200, 120, 2) and 1 < len(parts.background) < 10
     assert np.allclose(parts.base + parts.shapley.sum(axis=1), parts.prediction, rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match=r"60000 rows.*at most \d+ rows at once"):
         model.explain(np.tile(X, (300, 1)), return_std=True)

@@ -29,6 +29,7 @@ def test_the_signature_has_the_settings_of_the_library():
     assert found == {**settings, **OWN}
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_docs_have_every_setting_and_mark_those_of_drawn_cosines():
     parts = re.split(r"\n(\w+) : ", inspect.getdoc(RFFBLRRegressor).split("Attributes\n")[0])
     docs = dict(zip(parts[1::2], parts[2::2]))
