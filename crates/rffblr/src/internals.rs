@@ -11,7 +11,7 @@ pub use crate::linalg::dense::{
     select_columns, select_rows,
 };
 pub use crate::model::file::file_value;
+pub use crate::problem::{Group, Problem};
 pub use crate::table::check_names;
 pub use crate::table::words::{did_you_mean, excerpt, has_comma_inside, how_to_correct, is_percentage, number_text};
-pub use crate::vb::problem::{Group, Problem};
 pub use crate::words::{plural, significant};

@@ -58,9 +58,11 @@ pub mod linalg;
 pub mod metrics;
 mod model;
 pub mod normal;
+mod problem;
 mod settings;
 mod simd;
 mod sparse;
+mod steps;
 pub mod table;
 mod vb;
 mod words;
@@ -77,4 +79,5 @@ pub use settings::{
     Bandwidth, CosineSettings, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision, Pruning,
     SETTINGS, Setting, Settings, TargetScale,
 };
-pub use vb::{Gamma, Iteration, Observer, Stop};
+pub use steps::{Iteration, Observer, Stop};
+pub use vb::Gamma;

@@ -4,7 +4,7 @@ use super::learn::{Learned, Prior, learn};
 use super::{Kernel, KernelMachine, Shared};
 use crate::error::Result;
 use crate::linalg::Threads;
-use crate::vb::Problem;
+use crate::problem::Problem;
 use std::ops::ControlFlow;
 
 /// Rows on which hyper-parameters of its own are tried for every task; most tasks keep the shared ones after this.

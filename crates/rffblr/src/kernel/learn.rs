@@ -6,7 +6,7 @@ use super::pairs::{self, Distance, inner, pull};
 use super::{Family, Kernel};
 use crate::error::{Error, Result};
 use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, outer};
-use crate::vb::Problem;
+use crate::problem::Problem;
 use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 

@@ -3,7 +3,7 @@
 use super::{Kernel, KernelMachine, LeftOut};
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef, Threads};
-use crate::vb::Problem;
+use crate::problem::Problem;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};

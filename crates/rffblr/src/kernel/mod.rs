@@ -7,14 +7,16 @@
 
 pub(crate) mod ascent;
 mod departures;
+mod fit;
 mod learn;
 mod machine;
 mod machines;
 mod pairs;
 
 pub(crate) use ascent::climb;
-pub(crate) use departures::groups;
-pub(crate) use learn::{Learned, Prior, learn};
+use departures::groups;
+pub(crate) use fit::{Groups, MOST_ROWS, fit_groups};
+use learn::{Learned, Prior, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, nonnegative_variance};
 pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use pairs::exponentials;

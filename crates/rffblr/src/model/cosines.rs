@@ -6,7 +6,9 @@ use super::{Found, Function};
 use crate::error::{Error, Result};
 use crate::fourier::Scales;
 use crate::linalg::{Threads, scale_rows};
-use crate::vb::{self, Gamma, Inference, Observer, Plan, Problem};
+use crate::problem::Problem;
+use crate::steps::Observer;
+use crate::vb::{self, Gamma, Inference, Plan};
 
 /// Cosines that were drawn and kept.
 #[derive(Clone, Debug)]

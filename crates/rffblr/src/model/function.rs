@@ -6,8 +6,8 @@ use super::waves::Waves;
 use crate::error::Result;
 use crate::kernel::{KernelMachine, LeftOut, Machines};
 use crate::linalg::{Mat, MatRef, Threads};
+use crate::problem::Problem;
 use crate::settings::Form;
-use crate::vb::Problem;
 use rand::Rng;
 
 /// What the function is made of: the cases of [`Form`].

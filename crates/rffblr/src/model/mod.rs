@@ -19,12 +19,14 @@ use crate::data::{
     Dataset, Encoder, Standardiser, TrainingTable, Weights, check_inputs, expect_count, rounding_variance,
 };
 use crate::error::{Error, Result};
-use crate::kernel::{self, Learned, LeftOut, Machines, Prior, Shared, learn};
+use crate::kernel::{Groups, LeftOut, Machines, fit_groups};
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::metrics::Check;
 use crate::normal;
+use crate::problem::Problem;
 use crate::settings::{CosineSettings, Form, InputScales, Settings, TargetScale};
-use crate::vb::{Iteration, Observer, Plan, Problem, Stop};
+use crate::steps::{Iteration, Observer, Stop};
+use crate::vb::Plan;
 pub(crate) use function::{Function, Part};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -155,16 +157,9 @@ impl TrainingTable {
     }
 }
 
-/// Most rows from which the kernel is learned: each step of the search costs their cube.
-const LEARNING_ROWS: usize = 1500;
-/// Rows from which it is learned first, if there are more than twice as many.
-const FIRST_ROWS: usize = 300;
-/// Most rows of a kernel machine, whose memory is a few of their squares.
-const KERNEL_ROWS: usize = 20_000;
-
 /// A few sinusoids fitted to the posterior mean of kernel machines.
 fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
-    let Groups { groups, trace, stop } = learn_groups(problem, settings, observer)?;
+    let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
     // Never more than rows, however much these weigh.
     let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
     let function = Function::Sinusoids(Box::new(Sinusoids::distilled(problem, groups, count, settings.seed)?));
@@ -172,68 +167,9 @@ fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: 
 }
 
 fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
-    let Groups { groups, trace, stop } = learn_groups(problem, settings, observer)?;
+    let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
     let machines = Machines::new(problem, &groups, Threads::current())?;
     Ok(Found { function: Function::Kernel(machines), trace, stop })
-}
-
-/// What was learned for each group of tasks, and how.
-struct Groups {
-    groups: Vec<Shared>,
-    trace: Vec<Iteration>,
-    stop: Stop,
-}
-
-/// Learns the kernel of all tasks, from a part of the rows if they are many, and those of tasks that depart from it.
-fn learn_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Groups> {
-    let rows = problem.inputs.nrows();
-    if rows > KERNEL_ROWS {
-        return Err(Error::Setting {
-            name: "form",
-            problem: format!("the kernel form takes at most {KERNEL_ROWS} rows, not {rows}; use form cosines"),
-        });
-    }
-    let threads = Threads::current();
-    let part = problem.part(LEARNING_ROWS, settings.seed);
-    let learned_from = part.as_ref().unwrap_or(problem);
-    // First with few rows, which cost little.
-    let few = learned_from.part(FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
-    let mut trace = Vec::new();
-    let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
-        // Where it starts counts too, and so does what was spent on few rows.
-        let steps = settings.max_iterations.saturating_sub(trace.len() + 1);
-        trace.clear();
-        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, objective| {
-            trace.push(Iteration {
-                restart: 0,
-                number: trace.len() + 1,
-                objective,
-                active: rows,
-                bandwidth: kernel.rbf.bandwidth,
-                noise_precision: vec![1.0 / noise],
-            });
-            trace.last().map_or(ControlFlow::Continue(()), observer)
-        })
-    };
-    let earlier = few.map(|few| climb(&few, None)).transpose()?;
-    let learned = match earlier {
-        Some(earlier) if earlier.asked => earlier,
-        earlier => climb(learned_from, earlier.as_ref())?,
-    };
-    let mut stop = match (learned.asked, learned.converged) {
-        (true, _) => Stop::Requested,
-        (false, true) => Stop::Converged,
-        (false, false) => Stop::MaxIterations,
-    };
-    let steps = (settings.seed, settings.max_iterations);
-    let groups = kernel::groups(learned_from, learned, steps, threads, |_, _, _| {
-        let go_on = trace.last().map_or(ControlFlow::Continue(()), observer);
-        if go_on.is_break() {
-            stop = Stop::Requested;
-        }
-        go_on
-    })?;
-    Ok(Groups { groups, trace, stop })
 }
 
 /// Variance that rounding adds to the noise of each task, on the scale of the fit. Copies of a row are one row: that their

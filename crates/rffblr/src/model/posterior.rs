@@ -10,7 +10,7 @@ use crate::linalg::{
     Accumulate, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns,
     select_rows,
 };
-use crate::vb::Problem;
+use crate::problem::Problem;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 

@@ -5,8 +5,9 @@ use super::waves::Waves;
 use crate::error::Result;
 use crate::kernel::{Kernel, LeftOut, Machines, Shared};
 use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows, select_rows};
+use crate::problem::Problem;
 use crate::sparse::{Original, distil};
-use crate::vb::{Gamma, Problem};
+use crate::vb::Gamma;
 
 /// Sinusoids, and what they were fitted to.
 #[derive(Clone, Debug)]

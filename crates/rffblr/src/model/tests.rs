@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::explain::{Explainer, Shapley, VarianceShares};
-use crate::kernel::{Family, Kernel};
+use crate::kernel::{Family, Kernel, Shared};
 use crate::linalg::{select_columns, select_rows};
 use rand_distr::{Distribution, StandardNormal};
 

@@ -2,11 +2,11 @@
 
 use super::beliefs::Beliefs;
 use super::design::{Design, Sensitivity};
-use super::problem::Problem;
 use super::weights::blocks;
 use crate::adam::Adam;
 use crate::fourier::Scales;
 use crate::linalg::{Accumulate, Mat, multiply, product};
+use crate::problem::Problem;
 use crate::settings::{Bandwidth, CosineSettings, InputScales};
 
 /// ∂L/∂ln γ (one number) or ∂L/∂ln r_d (one per input, summing to ∂L/∂ln γ) at the current q.

@@ -3,9 +3,9 @@
 use super::design::{Design, Sensitivity};
 use super::gamma::Gamma;
 use super::moments::Moments;
-use super::problem::Problem;
 use super::weights::{Given, Weights};
 use crate::error::Result;
+use crate::problem::Problem;
 use crate::settings::{CosineSettings, GammaPrior, Noise, Precision};
 
 /// q as it stands, with the priors it is measured against.

@@ -1,7 +1,7 @@
 //! The variational lower bound on ln p(Y), term by term: equation 9.
 
 use super::beliefs::Beliefs;
-use super::problem::Problem;
+use crate::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::TAU;
 

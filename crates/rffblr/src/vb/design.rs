@@ -1,8 +1,8 @@
 //! The feature matrix of the moment, and how it answers to bandwidth and input scales (equations 1 and 10).
 
-use super::problem::{Group, Problem};
 use crate::fourier::{Basis, Scales, cosines};
 use crate::linalg::{Accumulate, Mat, Threads, dot, map_columns, product, scale_rows, select_columns};
+use crate::problem::{Group, Problem};
 use std::borrow::Cow;
 use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;

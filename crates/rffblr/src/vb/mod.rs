@@ -8,7 +8,7 @@ mod bound;
 mod design;
 mod gamma;
 mod moments;
-pub(crate) mod problem;
+
 mod prune;
 mod resolvent;
 #[cfg(test)]
@@ -18,14 +18,13 @@ mod weights;
 
 use bound::Bound;
 pub use gamma::Gamma;
-pub use trace::{Iteration, Observer, Stop};
-
-pub(crate) use problem::{Group, Problem};
 
 use crate::error::Result;
 use crate::fourier::{Basis, Recipe, Scales};
 use crate::linalg::Threads;
+use crate::problem::Problem;
 use crate::settings::{Bandwidth, CosineSettings, InputScales};
+use crate::steps::{Iteration, Observer, Stop};
 use bandwidth::Ascent;
 use beliefs::Beliefs;
 use design::{Design, Sensitivity};

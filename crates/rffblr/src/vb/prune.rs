@@ -2,8 +2,8 @@
 
 use super::beliefs::Beliefs;
 use super::design::Design;
-use super::problem::Problem;
 use crate::linalg::dot;
+use crate::problem::Problem;
 use crate::settings::Pruning;
 
 /// The columns to keep, or `None` if all stay. Feature m is expected to add E‖w_m‖²/C · mean(φ_m²) to the variance of

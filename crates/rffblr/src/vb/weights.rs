@@ -5,10 +5,10 @@
 
 use super::design::{Design, Sensitivity, View};
 use super::moments::Moments;
-use super::problem::{Group, Problem};
 use super::resolvent::{Resolvent, Sums};
 use crate::error::Result;
 use crate::linalg::{Accumulate, Mat, Threads, dot, map_columns, multiply, outer, product, scale_columns, scale_rows};
+use crate::problem::{Group, Problem};
 use std::ops::Range;
 
 /// q(W) = Π_c N(w_c | mean_c, Σ_c) as the other factors see it.

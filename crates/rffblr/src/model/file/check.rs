@@ -3,13 +3,14 @@
 use super::{Columns, Stored, StoredCosines, StoredFunction, StoredGroup, StoredMachine, StoredSinusoids, StoredWaves};
 use crate::data::{Standardiser, Weights};
 use crate::fourier::Basis;
+use crate::kernel::MOST_ROWS;
 use crate::kernel::{Kernel, KernelMachine, Machines, Member};
 use crate::linalg::Mat;
 use crate::model::cosines::Cosines;
 use crate::model::posterior::{Posterior, Shape};
 use crate::model::sinusoids::Sinusoids;
 use crate::model::waves::Waves;
-use crate::model::{Function, KERNEL_ROWS, Model};
+use crate::model::{Function, Model};
 use crate::vb::Gamma;
 use std::sync::Arc;
 
@@ -156,10 +157,10 @@ impl StoredCosines {
 
 impl StoredMachine {
     fn read(self, rows: usize, inputs: usize, tasks: usize) -> std::result::Result<Machines, String> {
-        if self.root_weights.len() != rows || !(1..=KERNEL_ROWS).contains(&rows) {
+        if self.root_weights.len() != rows || !(1..=MOST_ROWS).contains(&rows) {
             let found = self.root_weights.len();
             return Err(format!(
-                "`function.kernel` has {found} rows, `training` {rows}; they must be the same, 1 to {KERNEL_ROWS}"
+                "`function.kernel` has {found} rows, `training` {rows}; they must be the same, 1 to {MOST_ROWS}"
             ));
         }
         all_finite("function.kernel.root_weights", &self.root_weights)?;

@@ -7,10 +7,10 @@ use super::beliefs::Beliefs;
 use super::bound::Bound;
 use super::design::{Design, Sensitivity};
 use super::moments::Moments;
-use super::problem::Problem;
 use super::{bandwidth, no_moments};
 use crate::fourier::{Basis, Scales};
 use crate::linalg::{Mat, Threads};
+use crate::problem::Problem;
 use crate::settings::CosineSettings;
 
 /// Data, features and beliefs: what one sweep works on.
