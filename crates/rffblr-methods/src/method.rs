@@ -175,7 +175,8 @@ pub fn registry() -> &'static [&'static dyn Method] {
 /// The method with this name; an unknown name is an error that lists the known ones.
 pub fn by_name(name: &str) -> Result<&'static dyn Method> {
     let names = || registry().iter().map(|method| method.name());
-    registry().iter().copied().find(|method| method.name() == name).ok_or_else(|| Error::UnknownMethod {
+    registry().iter().copied().find(|method| method.name() == name).ok_or_else(|| Error::Unknown {
+        kind: "method",
         name: name.to_owned(),
         nearest: nearest(name, names()),
         known: names().collect(),

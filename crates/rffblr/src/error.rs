@@ -88,18 +88,20 @@ pub enum Error {
         /// What is wrong and what would be right.
         problem: String,
     },
-    /// No setting has this name.
+    /// Nothing of this kind has this name.
     #[error(
-        "no setting is called \"{name}\"{}; the settings are {}",
+        "no {kind} is called \"{name}\"{}; the {kind}s are {}",
         nearest.map(|near| format!(" (did you mean \"{near}\"?)")).unwrap_or_default(),
         known.join(", ")
     )]
-    UnknownSetting {
+    Unknown {
+        /// A setting or a method.
+        kind: &'static str,
         /// What was asked for.
         name: String,
-        /// A setting that looks like it.
+        /// A known name that looks like it.
         nearest: Option<&'static str>,
-        /// All settings.
+        /// All names.
         known: Vec<&'static str>,
     },
     /// Something that is defined for the training data alone was asked for with other data.
@@ -151,20 +153,6 @@ pub enum Error {
         method: &'static str,
         /// What it cannot do, and what to do instead.
         problem: String,
-    },
-    /// No method has this name.
-    #[error(
-        "no method is called \"{name}\"{}; the methods are {}",
-        nearest.map(|near| format!(" (did you mean \"{near}\"?)")).unwrap_or_default(),
-        known.join(", ")
-    )]
-    UnknownMethod {
-        /// What was asked for.
-        name: String,
-        /// A method that looks like it.
-        nearest: Option<&'static str>,
-        /// All methods.
-        known: Vec<&'static str>,
     },
     /// Rows cannot be split for cross-validation as asked.
     #[error("{place}: {problem}")]

@@ -219,7 +219,8 @@ impl Setting {
         let wanted = name.replace('_', "-");
         SETTINGS.iter().find(|setting| setting.name == wanted).ok_or_else(|| {
             let names = || SETTINGS.iter().map(|setting| setting.name);
-            Error::UnknownSetting {
+            Error::Unknown {
+                kind: "setting",
                 name: name.to_owned(),
                 nearest: nearest(&wanted, names()),
                 known: names().collect(),
