@@ -21,7 +21,7 @@ def smooth(rows=80, inputs=3, targets=2, seed=0, noise=0.1):
 @pytest.fixture
 def command(tmp_path):
     """Runs the real command in a folder of its own and returns what it wrote to standard output."""
-    binary = os.environ.get("RFFBLR_BINARY", ROOT / "target" / "release" / "rffblr")
+    binary = os.environ.get("RFFBLR_BINARY", ROOT / "target" / "debug" / "rffblr")
     if not Path(binary).exists():
         pytest.fail(f"{binary} is not there: build the command, or name it in RFFBLR_BINARY")
 
