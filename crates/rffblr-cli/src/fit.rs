@@ -154,7 +154,8 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
 fn made_of(model: &Model) -> String {
     let (kept, inputs) = (model.active_features(), model.input_names().len());
     match &model.settings().form {
-        Form::Kernel => format!("A Gaussian process on {kept} rows"),
+        Form::Automatic | Form::Kernel => format!("A Gaussian process on {kept} rows"),
+        Form::Drawn { .. } => format!("{} cosines of the learned kernel", model.drawn_features()),
         Form::Sinusoids { .. } => format!("{kept} sinusoids"),
         Form::Cosines(cosines) => {
             let drawn = model.drawn_features() + if cosines.links { inputs } else { 0 };

@@ -114,7 +114,8 @@ fn words(model: &Model) -> String {
         plural(inputs.len(), "input"),
         match &model.settings().form {
             Form::Kernel => format!("{} kernel terms, one for each training row", model.active_features()),
-            Form::Sinusoids { .. } | Form::Cosines(_) => plural(sinusoids.len(), "cosine"),
+            Form::Drawn { .. } => plural(model.drawn_features(), "drawn cosine"),
+            Form::Automatic | Form::Sinusoids { .. } | Form::Cosines(_) => plural(sinusoids.len(), "cosine"),
         },
     );
     if model.settings().form == Form::Kernel {

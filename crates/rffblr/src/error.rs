@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// Sums over rows that do not fit together.
+    #[error("accumulator: {0}")]
+    Accumulator(String),
+
     /// Two tables that must have matching shapes do not.
     #[error("{what} has {found} {unit}, expected {expected}")]
     Shape {

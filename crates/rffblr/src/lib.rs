@@ -45,6 +45,7 @@
 
 mod adam;
 pub mod data;
+pub mod drawn;
 mod error;
 pub mod explain;
 mod files;

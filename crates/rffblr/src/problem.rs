@@ -188,6 +188,24 @@ impl Problem {
         }
     }
 
+    /// Whether weights say how precise rows are rather than how often they are there.
+    pub fn relative(&self) -> bool {
+        self.relative
+    }
+
+    /// N×C targets times the root weights, NaN where not observed.
+    pub fn targets_with_gaps(&self) -> Mat<f64> {
+        let mut targets = Mat::full(self.root.len(), self.tasks(), f64::NAN);
+        for group in &self.groups {
+            for (j, &task) in group.tasks.iter().enumerate() {
+                for (i, y) in group.targets.col_as_slice(j).iter().enumerate() {
+                    targets[(group.rows.as_ref().map_or(i, |rows| rows[i]), task)] = *y;
+                }
+            }
+        }
+        targets
+    }
+
     /// Number of tasks C.
     pub fn tasks(&self) -> usize {
         self.targets.ncols()

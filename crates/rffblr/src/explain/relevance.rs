@@ -167,7 +167,7 @@ impl Explainer<'_> {
         let cost_of_part = |part: &Part<'_>, rows: usize| {
             let (rank, factors) = match part {
                 Part::Waves(waves) => {
-                    let largest = waves.posterior.shapes.iter().map(|shape| shape.values.len()).max();
+                    let largest = waves.posterior.shapes.iter().map(|shape| shape.inverse.rank()).max();
                     (largest.unwrap_or(0), waves.posterior.mean.ncols())
                 }
                 Part::Kernel(machine) => (machine.inputs.nrows(), machine.factors()),

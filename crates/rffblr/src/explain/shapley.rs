@@ -109,7 +109,7 @@ impl Explainer<'_> {
     pub fn affordable_background_with_std(&self, rows: usize) -> usize {
         let plain = self.affordable_background(rows);
         match &self.model.function {
-            Function::Sinusoids(_) | Function::Cosines(_) => plain,
+            Function::Sinusoids(_) | Function::Cosines(_) | Function::Drawn(_) => plain,
             Function::Kernel(_) => {
                 plain.min(self.affordable((NANOSECONDS / (rows.max(1) as f64 * self.cost_of_std())).sqrt()))
             }
@@ -120,7 +120,7 @@ impl Explainer<'_> {
     /// cost no more than the values, and have no such limit.
     pub fn affordable_rows_with_std(&self) -> usize {
         match &self.model.function {
-            Function::Sinusoids(_) | Function::Cosines(_) => usize::MAX,
+            Function::Sinusoids(_) | Function::Cosines(_) | Function::Drawn(_) => usize::MAX,
             Function::Kernel(_) => (NANOSECONDS / self.cost_of_std()).max(1.0) as usize,
         }
     }

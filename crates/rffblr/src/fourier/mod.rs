@@ -93,10 +93,7 @@ impl Basis {
             Offsets::Random => count,
             Offsets::Paired => count.div_ceil(2),
         };
-        let drawn = match recipe.directions {
-            Directions::Independent => independent(recipe.spectrum, inputs, distinct, rng),
-            Directions::Orthogonal => orthogonal(recipe.spectrum, inputs, distinct, rng),
-        };
+        let drawn = directions(recipe.spectrum, recipe.directions, inputs, distinct, rng);
         let (directions, offsets) = match recipe.offsets {
             Offsets::Random => (drawn, (0..count).map(|_| rng.random_range(0.0..TAU)).collect()),
             Offsets::Paired => {
@@ -205,6 +202,20 @@ impl Basis {
         self.angles(&mut out, inputs, threads);
         self.lift(&mut out, inputs, 1.0, threads);
         out
+    }
+}
+
+/// Unscaled directions, one in each column.
+pub(crate) fn directions(
+    spectrum: Spectrum,
+    how: Directions,
+    inputs: usize,
+    count: usize,
+    rng: &mut impl Rng,
+) -> Mat<f64> {
+    match how {
+        Directions::Independent => independent(spectrum, inputs, count, rng),
+        Directions::Orthogonal => orthogonal(spectrum, inputs, count, rng),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Learning the kernels of a model: from few rows first, from a sample if there are many, then those of tasks that depart.
 
 use super::{Learned, Prior, Shared, groups, learn};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linalg::Threads;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -25,12 +25,6 @@ pub(crate) struct Groups {
 /// Learns the kernel of all tasks, from a part of the rows if they are many, and those of tasks that depart from it.
 pub(crate) fn fit_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Groups> {
     let rows = problem.inputs.nrows();
-    if rows > MOST_ROWS {
-        return Err(Error::Setting {
-            name: "form",
-            problem: format!("the kernel form takes at most {MOST_ROWS} rows, not {rows}; use form cosines"),
-        });
-    }
     let threads = Threads::current();
     let part = problem.part(LEARNING_ROWS, settings.seed);
     let learned_from = part.as_ref().unwrap_or(problem);

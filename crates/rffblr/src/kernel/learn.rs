@@ -1,35 +1,18 @@
 //! Learning the kernel by type-II MAP: log marginal likelihood plus log prior, its gradient, and its maximisation by
 //! L-BFGS (equations 25 and 26).
 
+use super::Kernel;
 use super::ascent::{End, climb};
+use super::hyper::{HyperPrior, INPUT_SCALES, NOISE, RANGE, SCALE, VARIANCE, pack, unpack};
 use super::pairs::{self, Distance, inner, pull};
-use super::{Family, Kernel};
 use crate::error::{Error, Result};
 use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, outer};
 use crate::problem::Problem;
 use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
-/// Range of the logarithm of every hyper-parameter, for standardised data.
-const RANGE: (f64, f64) = (-12.0, 8.0);
 /// The search ends when a step gains less than this: in nats, or as a share of the objective.
 const TOLERANCE: (f64, f64) = (0.02, 1e-5);
-/// Prior standard deviation of ln v around ln ½: a factor of twenty either way is plausible.
-const VARIANCE_WIDTH: f64 = 3.0;
-/// Prior standard deviation of ln γ around scales at which the function varies over typical distances between rows: a
-/// family of so short a length scale that no two rows are correlated would be noise.
-const SCALE_WIDTH: f64 = 1.0;
-/// Prior standard deviation of ln σ² around ln 0.3: few rows that happen to agree do not prove that there is no noise.
-const NOISE_WIDTH: f64 = 0.7;
-/// Prior standard deviation of ln r around 0: without evidence from the data all inputs have the same scale.
-const INPUT_SCALES_WIDTH: f64 = 0.7;
-
-/// Positions in the vector of logarithms: v₀ … v₂, γ₁ and γ₂, σ², then r of each input.
-const VARIANCE: usize = 0;
-const SCALE: usize = 3;
-const NOISE: usize = 5;
-const INPUT_SCALES: usize = 6;
-
 /// A learned kernel.
 pub(crate) struct Learned {
     pub(crate) kernel: Kernel,
@@ -41,6 +24,13 @@ pub(crate) struct Learned {
     pub(crate) converged: bool,
     /// Whether `watch` stopped it.
     pub(crate) asked: bool,
+}
+
+impl Learned {
+    /// A kernel and noise that were learned elsewhere.
+    pub(crate) fn at(kernel: Kernel, noise: f64) -> Learned {
+        Learned { kernel, noise, surprise: 0.0, converged: true, asked: false }
+    }
 }
 
 /// Prior of the hyper-parameters.
@@ -64,11 +54,11 @@ pub(crate) fn learn(
 ) -> Result<Learned> {
     let mut evidence = Evidence::new(problem, threads);
     if let Prior::Around(centre) = prior {
-        evidence.typical = pack(centre, &problem.origin);
-        evidence.width.fill(1.0);
+        evidence.prior.mean = pack(centre, &problem.origin);
+        evidence.prior.width.fill(1.0);
     }
-    let start = earlier.map_or_else(|| evidence.start(), |earlier| pack(earlier, &problem.origin));
-    let typical_noise = evidence.typical[NOISE].exp();
+    let start = earlier.map_or_else(|| evidence.prior.start(), |earlier| pack(earlier, &problem.origin));
+    let typical_noise = evidence.prior.mean[NOISE].exp();
     let show = |at: &[f64], value: f64| {
         let (kernel, noise) = unpack(at, &problem.origin);
         watch(&kernel, noise, value)
@@ -76,38 +66,14 @@ pub(crate) fn learn(
     let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
     let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
     let (kernel, noise) = unpack(&at, &problem.origin);
-    let distance =
-        at.iter().zip(&evidence.typical).zip(&evidence.width).map(|((at, typical), width)| (at - typical) / width);
-    let surprise = 0.5 * distance.map(|z| z * z).sum::<f64>();
+    let surprise = -evidence.prior.add_to(&at, &mut vec![0.0; at.len()]);
     Ok(Learned { kernel, noise, surprise, converged: end == End::Top, asked: end == End::Asked })
-}
-
-/// `origin` says which input each column belongs to.
-fn unpack(at: &[f64], origin: &[usize]) -> (Kernel, f64) {
-    let family = |k: usize| Family { variance: at[VARIANCE + k].exp(), bandwidth: at[SCALE + k - 1].exp() };
-    let kernel = Kernel {
-        linear: at[VARIANCE].exp(),
-        rbf: family(1),
-        laplace_l1: family(2),
-        input_scales: origin.iter().map(|input| at[INPUT_SCALES + input].exp()).collect(),
-    };
-    (kernel, at[NOISE].exp())
-}
-
-fn pack(learned: &Learned, origin: &[usize]) -> Vec<f64> {
-    let Kernel { linear, rbf, laplace_l1, input_scales } = &learned.kernel;
-    let variances = [*linear, rbf.variance, laplace_l1.variance];
-    let scales = [rbf.bandwidth, laplace_l1.bandwidth, learned.noise];
-    let first_of_each = input_scales.iter().enumerate().filter(|(d, _)| *d == 0 || origin[*d] != origin[d - 1]);
-    variances.iter().chain(&scales).chain(first_of_each.map(|(_, r)| r)).map(|v| v.ln()).collect()
 }
 
 /// The objective, log marginal likelihood plus log prior, as a function of the logarithms.
 struct Evidence<'a> {
     problem: &'a Problem,
-    /// Means and standard deviations of the prior.
-    typical: Vec<f64>,
-    width: Vec<f64>,
+    prior: HyperPrior,
     threads: Threads,
     tables: Tables,
     /// Derivative of the log marginal likelihood by each kernel entry.
@@ -157,32 +123,8 @@ impl Tables {
 impl<'a> Evidence<'a> {
     fn new(problem: &'a Problem, threads: Threads) -> Self {
         let x = &problem.inputs;
-        // Distances grow with the inputs that vary; for two draws of N(0, 1), E Δ² = 2 and E|Δ| = 2/√π.
-        let varies = |d: &usize| x.col_as_slice(*d).iter().any(|v| *v != 0.0);
-        let mut varying: Vec<usize> = (0..x.ncols()).filter(varies).map(|d| problem.origin[d]).collect();
-        varying.dedup();
-        let count = (varying.len() as f64).max(1.0);
-        let inputs = problem.input_count();
-        let mut typical = vec![0.0; INPUT_SCALES + inputs];
-        typical[VARIANCE..SCALE].fill(0.5f64.ln());
-        // The links are divided by the number of columns, of which a text has many with variance one together.
-        typical[VARIANCE] += (x.ncols() as f64 / inputs as f64).ln();
-        typical[SCALE] = -(2.0 * count).ln();
-        typical[SCALE + 1] = -(1.128 * count).ln();
-        typical[NOISE] = 0.3f64.ln();
-        let mut width = vec![INPUT_SCALES_WIDTH; typical.len()];
-        width[VARIANCE..SCALE].fill(VARIANCE_WIDTH);
-        width[SCALE..NOISE].fill(SCALE_WIDTH);
-        width[NOISE] = NOISE_WIDTH;
         let slope = Mat::zeros(x.nrows(), x.nrows());
-        Evidence { problem, typical, width, threads, tables: Tables::new(x, threads), slope }
-    }
-
-    fn start(&self) -> Vec<f64> {
-        let mut start = self.typical.clone();
-        start[VARIANCE..SCALE].iter_mut().for_each(|v| *v += 0.35f64.ln());
-        start[NOISE] = 0.3f64.ln();
-        start
+        Evidence { problem, prior: HyperPrior::typical(problem), threads, tables: Tables::new(x, threads), slope }
     }
 
     /// The objective and its gradient; `None` where the Gram matrix is singular to rounding.
@@ -192,11 +134,7 @@ impl<'a> Evidence<'a> {
         let (mut value, noise_slope) = self.likelihood(noise)?;
         let mut gradient = self.chain(&kernel);
         gradient[NOISE] = noise_slope;
-        for (((g, at), typical), width) in gradient.iter_mut().zip(at).zip(&self.typical).zip(&self.width) {
-            let z = (at - typical) / width;
-            value -= 0.5 * z * z;
-            *g -= z / width;
-        }
+        value += self.prior.add_to(at, &mut gradient);
         Some((value, gradient))
     }
 
@@ -253,7 +191,7 @@ impl<'a> Evidence<'a> {
     /// From the derivative by each kernel entry to the derivative by each logarithm.
     fn chain(&mut self, kernel: &Kernel) -> Vec<f64> {
         let (tables, slope, x) = (&mut self.tables, &self.slope, &self.problem.inputs);
-        let mut gradient = vec![0.0; self.typical.len()];
+        let mut gradient = vec![0.0; self.prior.mean.len()];
         gradient[VARIANCE] = kernel.linear / x.ncols() as f64 * inner(slope, &tables.products);
         let families = [
             (kernel.rbf, &mut tables.rbf, &tables.square),
@@ -324,7 +262,7 @@ mod tests {
     }
 
     fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
-        evidence.start().iter().enumerate().map(|(i, s)| s + 0.3 * ((i * 3) as f64).sin()).collect()
+        evidence.prior.start().iter().enumerate().map(|(i, s)| s + 0.3 * ((i * 3) as f64).sin()).collect()
     }
 
     #[test]
@@ -377,7 +315,7 @@ mod tests {
                 }
             }
         }
-        for (i, (at, typical)) in at.iter().zip(&evidence.typical).enumerate() {
+        for (i, (at, typical)) in at.iter().zip(&evidence.prior.mean).enumerate() {
             let width = [3.0, 3.0, 3.0, 1.0, 1.0, 0.7, 0.7, 0.7][i];
             expected -= 0.5 * ((at - typical) / width).powi(2);
         }

@@ -3,20 +3,12 @@
 
 use super::Kernel;
 use super::learn::factorised;
+use super::noise::{Level, best_noise};
 use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
 use crate::problem::{Group, Problem};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Step of the search over ln σ² of a task, which starts at the ln σ² shared by all tasks.
-const STEP: f64 = 0.5;
-/// Most steps of [`STEP`] between ln σ² of a task and the shared one.
-const REACH: i32 = 24;
-/// Most steps upwards where less noise would fall below the variance of rounding.
-const FARTHEST: i32 = 40;
-/// Prior standard deviation of ln σ² of a task around the shared one.
-const WIDTH: f64 = 1.0;
 
 /// Rows whose kernel with all training rows is held at once.
 const BLOCK: usize = 1024;
@@ -95,7 +87,7 @@ impl KernelMachine {
         let (mut noise, mut amplitude, mut observed) = (vec![0.0; tasks], vec![0.0; tasks], vec![None; tasks]);
         let mut evidence = vec![0.0; tasks];
         for group in &problem.groups {
-            for (&task, best) in group.tasks.iter().zip(best_noise(&gram, problem, group, shared_noise, threads)?) {
+            for (&task, best) in group.tasks.iter().zip(noise_levels(&gram, problem, group, shared_noise, threads)?) {
                 (noise[task], amplitude[task], evidence[task]) = (best.noise, best.amplitude, best.evidence);
                 observed[task].clone_from(&group.rows);
             }
@@ -297,28 +289,23 @@ impl Share {
     }
 }
 
-/// Best noise of a task in units of its amplitude, that amplitude, and log marginal likelihood without constants.
-struct Level {
-    noise: f64,
-    amplitude: f64,
-    evidence: f64,
-}
-
 /// Noise and amplitude of each task of a group. With the kernel multiplied by a, the marginal likelihood is highest at
 /// a = yᵀK′⁻¹y/m for any noise; the noise is searched in steps outwards from the shared one. It is at least the
 /// variance of rounding: aσ² rises with σ², so that too little noise means a higher step.
-fn best_noise(gram: &Mat<f64>, problem: &Problem, group: &Group, shared: f64, threads: Threads) -> Result<Vec<Level>> {
-    let shared = shared + group.rounding(problem);
+fn noise_levels(
+    gram: &Mat<f64>,
+    problem: &Problem,
+    group: &Group,
+    shared: f64,
+    threads: Threads,
+) -> Result<Vec<Level>> {
     let (mass, count) = (group.count, group.root.len() as f64);
-    let level = |offset: i32| (shared.ln() + STEP * f64::from(offset)).exp();
-    let score = |offset: i32| -> Result<Vec<(f64, f64)>> {
-        let noise = level(offset);
+    let score = |noise: f64| -> Result<Vec<(f64, f64)>> {
         let factor = factorised(gram, group.rows.as_deref(), &group.root, noise, threads)
             .ok_or(Error::Singular { size: group.root.len(), noise })?;
         let mut half = group.targets.clone();
         factor.half_solve(half.as_mut());
-        let surprise = f64::from(offset) * STEP / WIDTH;
-        let cost = 0.5 * (factor.ln_det() + (mass - count) * noise.ln() + surprise * surprise);
+        let cost = 0.5 * (factor.ln_det() + (mass - count) * noise.ln());
         let each = |c: usize| {
             // The amplitude of a constant target would be zero; its logarithm must be finite.
             let amplitude = (dot(half.col_as_slice(c), half.col_as_slice(c)) / mass).max(1e-12);
@@ -327,33 +314,7 @@ fn best_noise(gram: &Mat<f64>, problem: &Problem, group: &Group, shared: f64, th
         };
         Ok((0..half.ncols()).map(each).collect())
     };
-    let mut tried: BTreeMap<i32, Vec<(f64, f64)>> = BTreeMap::new();
-    for offset in [-1, 0, 1] {
-        tried.insert(offset, score(offset)?);
-    }
-    let best = |tried: &BTreeMap<i32, Vec<(f64, f64)>>, c: usize| {
-        let scored = tried.iter().map(|(offset, all)| (*offset, all[c].0, all[c].1));
-        // Of equals the last: where no step has noise enough, the largest.
-        scored.fold((0, f64::NEG_INFINITY, 1.0), |best, next| if next.1 >= best.1 { next } else { best })
-    };
-    for direction in [-1, 1] {
-        let mut end: i32 = direction;
-        // A task whose best is the last one tried goes on, for longer if that has too little noise.
-        let goes_on = |tried: &BTreeMap<i32, Vec<(f64, f64)>>, end: i32| {
-            (0..group.tasks.len()).map(|c| best(tried, c)).any(|(offset, value, _)| {
-                let reach = if value == f64::NEG_INFINITY { direction * FARTHEST } else { REACH };
-                offset == end && end.abs() < reach
-            })
-        };
-        while goes_on(&tried, end) {
-            end += direction;
-            tried.insert(end, score(end)?);
-        }
-    }
-    Ok((0..group.tasks.len())
-        .map(|c| best(&tried, c))
-        .map(|(offset, evidence, amplitude)| Level { noise: level(offset), amplitude, evidence })
-        .collect())
+    best_noise(shared + group.rounding(problem), group.tasks.len(), score)
 }
 
 /// One factor for each pattern of observed rows and level of noise.

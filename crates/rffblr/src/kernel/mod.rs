@@ -8,17 +8,21 @@
 pub(crate) mod ascent;
 mod departures;
 mod fit;
+pub(crate) mod hyper;
 mod learn;
 mod machine;
 mod machines;
+mod noise;
 mod pairs;
 
-pub(crate) use ascent::climb;
+pub(crate) use ascent::{End, climb};
 use departures::groups;
 pub(crate) use fit::{Groups, MOST_ROWS, fit_groups};
-use learn::{Learned, Prior, learn};
+pub(crate) use learn::Learned;
+use learn::{Prior, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, nonnegative_variance};
 pub(crate) use machines::{Machines, Member, Shared};
+pub(crate) use noise::best_noise;
 pub(crate) use pairs::exponentials;
 
 use crate::linalg::{Accumulate, Mat, MatRef, Threads, multiply, outer};

@@ -127,6 +127,30 @@ impl Cholesky {
         Some(Cholesky { lower: s, threads })
     }
 
+    /// A factor that was computed before: its lower triangle.
+    pub fn from_lower(lower: Mat<f64>, threads: Threads) -> Self {
+        Cholesky { lower, threads }
+    }
+
+    /// The lower triangle `L`.
+    pub fn lower(&self) -> &Mat<f64> {
+        &self.lower
+    }
+
+    /// `factor · L`.
+    pub fn scaled(mut self, factor: f64) -> Self {
+        scale_columns(&mut self.lower, |_| factor);
+        self
+    }
+
+    /// `L` with every number rounded to single precision.
+    pub fn in_single_precision(mut self) -> Self {
+        for j in 0..self.lower.ncols() {
+            self.lower.col_as_slice_mut(j).iter_mut().for_each(|v| *v = f64::from(*v as f32));
+        }
+        self
+    }
+
     /// `ln |s|`.
     pub fn ln_det(&self) -> f64 {
         (0..self.lower.nrows()).map(|i| 2.0 * self.lower[(i, i)].ln()).sum()

@@ -3,9 +3,10 @@
 
 mod check;
 mod checksum;
+mod drawn;
 
 use super::cosines::Cosines;
-use super::posterior::Shape;
+use super::posterior::{Inverse, Shape};
 use super::sinusoids::Sinusoids;
 use super::waves::Waves;
 use super::{Function, Model, Prediction};
@@ -20,6 +21,7 @@ use crate::steps::{Iteration, Stop};
 use crate::vb::Gamma;
 use check::all_finite;
 use checksum::checksum;
+use drawn::StoredDrawn;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -144,6 +146,7 @@ enum StoredFunction {
     Kernel(StoredMachine),
     Sinusoids(StoredSinusoids),
     Cosines(StoredCosines),
+    Drawn(StoredDrawn),
 }
 
 /// A kernel machine: the standardised training inputs, and hyper-parameters and coefficients of each group of tasks.
@@ -297,6 +300,7 @@ impl Model {
                     let (noise, scales, drawn) = (noise.clone(), scales.clone(), *drawn);
                     StoredFunction::Cosines(StoredCosines { waves: waves.into(), noise, scales, drawn })
                 }
+                Function::Drawn(drawn) => StoredFunction::Drawn(drawn.as_ref().into()),
             },
             training: Training {
                 rows: self.rows,
@@ -329,8 +333,11 @@ pub fn file_value(model: &Model) -> Result<Value> {
 
 impl From<&Waves> for StoredWaves {
     fn from(waves: &Waves) -> Self {
-        let shape =
-            |s: &Shape| StoredShape { tasks: s.tasks.clone(), values: s.values.clone(), vectors: (&s.vectors).into() };
+        let shape = |shape: &Shape| {
+            let Inverse::Spectral(eigen) = &shape.inverse else { return None };
+            let (values, vectors) = (eigen.values.clone(), (&eigen.vectors).into());
+            Some(StoredShape { tasks: shape.tasks.clone(), values, vectors })
+        };
         StoredWaves {
             frequencies: (&waves.basis.directions).into(),
             phases: waves.basis.offsets.clone(),
@@ -338,7 +345,7 @@ impl From<&Waves> for StoredWaves {
             links: waves.basis.links.clone(),
             mean: (&waves.posterior.mean).into(),
             precision: waves.posterior.precision.clone(),
-            shapes: waves.posterior.shapes.iter().map(shape).collect(),
+            shapes: waves.posterior.shapes.iter().filter_map(shape).collect(),
         }
     }
 }

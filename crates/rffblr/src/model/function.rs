@@ -1,6 +1,7 @@
-//! The function of a model, on the standardised scale, in each of its three forms.
+//! The function of a model, on the standardised scale, in each of its forms.
 
 use super::cosines::Cosines;
+use super::drawn::Drawn;
 use super::sinusoids::Sinusoids;
 use super::waves::Waves;
 use crate::error::Result;
@@ -16,6 +17,7 @@ pub(crate) enum Function {
     Kernel(Machines),
     Sinusoids(Box<Sinusoids>),
     Cosines(Box<Cosines>),
+    Drawn(Box<Drawn>),
 }
 
 /// A part of the function: some of its tasks, made of the same terms. Cosines are one part.
@@ -42,13 +44,14 @@ impl Function {
             Function::Kernel(_) => matches!(form, Form::Kernel),
             Function::Sinusoids(_) => matches!(form, Form::Sinusoids { .. }),
             Function::Cosines(_) => matches!(form, Form::Cosines(_)),
+            Function::Drawn(_) => matches!(form, Form::Drawn { .. }),
         }
     }
 
-    /// The weighted sum of cosines, if it is one.
+    /// The weighted sum of cosines, if it is one for all tasks and meant to be read.
     pub(crate) fn waves(&self) -> Option<&Waves> {
         match self {
-            Function::Kernel(_) => None,
+            Function::Kernel(_) | Function::Drawn(_) => None,
             Function::Sinusoids(sinusoids) => Some(&sinusoids.waves),
             Function::Cosines(cosines) => Some(&cosines.waves),
         }
@@ -65,6 +68,9 @@ impl Function {
             }
             Function::Sinusoids(sinusoids) => all(&sinusoids.waves),
             Function::Cosines(cosines) => all(&cosines.waves),
+            Function::Drawn(drawn) => {
+                drawn.members().iter().map(|member| (member.tasks.clone(), Part::Waves(&member.waves))).collect()
+            }
         }
     }
 
@@ -87,6 +93,7 @@ impl Function {
             Function::Kernel(machines) => machines.predict(rows, uncertain, threads),
             Function::Sinusoids(sinusoids) => sinusoids.waves.predict(rows, uncertain, threads),
             Function::Cosines(cosines) => cosines.waves.predict(rows, uncertain, threads),
+            Function::Drawn(drawn) => drawn.predict(rows, uncertain, threads),
         }
     }
 
@@ -102,6 +109,7 @@ impl Function {
             Function::Kernel(machines) => machines.sample(rows, draws, rng, threads),
             Function::Sinusoids(sinusoids) => sinusoids.waves.sample(rows, draws, rng, threads),
             Function::Cosines(cosines) => cosines.waves.sample(rows, draws, rng, threads),
+            Function::Drawn(drawn) => drawn.sample(rows, draws, rng, threads),
         }
     }
 
@@ -111,6 +119,7 @@ impl Function {
             Function::Kernel(machines) => machines.noise_variance(task),
             Function::Sinusoids(sinusoids) => sinusoids.noise[task].mean_inverse(),
             Function::Cosines(cosines) => cosines.noise[task].mean_inverse(),
+            Function::Drawn(drawn) => drawn.noise_variance(task),
         }
     }
 
@@ -131,6 +140,10 @@ impl Function {
                 let (problem, targets) = problem()?;
                 let design = cosines.waves.features(problem.inputs.as_ref().as_ref());
                 Ok(cosines.waves.posterior.leave_one_out(&design, &targets, &problem.root, threads))
+            }
+            Function::Drawn(drawn) => {
+                let (problem, targets) = problem()?;
+                Ok(drawn.leave_one_out(&problem, &targets, threads))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod checked;
 mod cosines;
+mod drawn;
 pub(crate) mod file;
 mod function;
 mod posterior;
@@ -19,7 +20,7 @@ use crate::data::{
     Dataset, Encoder, Standardiser, TrainingTable, Weights, check_inputs, expect_count, rounding_variance,
 };
 use crate::error::{Error, Result};
-use crate::kernel::{Groups, LeftOut, Machines, fit_groups};
+use crate::kernel::{Groups, LeftOut, MOST_ROWS, Machines, fit_groups};
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::metrics::Check;
 use crate::normal;
@@ -27,7 +28,9 @@ use crate::problem::Problem;
 use crate::settings::{CosineSettings, Form, InputScales, Settings, TargetScale};
 use crate::steps::{Iteration, Observer, Stop};
 use crate::vb::Plan;
+pub(crate) use drawn::{Drawn, DrawnMember};
 pub(crate) use function::{Function, Part};
+pub(crate) use posterior::{Inverse, Posterior, Shape};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sinusoids::Sinusoids;
@@ -57,6 +60,20 @@ pub struct Model {
     encoder: Option<Encoder>,
     check: Option<Check>,
     writer: String,
+}
+
+/// What a model is made of, where its training data are not at hand as a whole.
+pub(crate) struct Parts {
+    pub(crate) settings: Settings,
+    pub(crate) input_names: Vec<String>,
+    pub(crate) target_names: Vec<String>,
+    pub(crate) input_scale: Standardiser,
+    pub(crate) target_scale: Standardiser,
+    pub(crate) function: Function,
+    pub(crate) trace: Vec<Iteration>,
+    pub(crate) stop: Stop,
+    pub(crate) rows: usize,
+    pub(crate) weighting: Option<Weights<()>>,
 }
 
 /// What fitting found out.
@@ -101,6 +118,10 @@ pub fn fit(data: &Dataset, settings: &Settings) -> Result<Model> {
 /// The same, with an observer that sees every sweep and may ask to stop.
 pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
     settings.validate()?;
+    let settings = &settings.for_rows(data.rows());
+    if matches!(settings.form, Form::Drawn { .. }) {
+        return drawn::fit(data, settings, observer);
+    }
     let cosines = settings.form.cosines();
     if let Some(CosineSettings { input_scales: InputScales::Fixed(values), .. }) = cosines {
         expect_count("setting `input-scales`", "entries", values.len(), data.inputs().ncols())?;
@@ -117,7 +138,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
     let Settings { max_iterations, seed, .. } = *settings;
     let found = match &settings.form {
-        Form::Kernel => fit_kernel(&problem, settings, observer)?,
+        Form::Automatic | Form::Drawn { .. } | Form::Kernel => fit_kernel(&problem, settings, observer)?,
         Form::Sinusoids { sparsity } => {
             fit_sinusoids(&problem, settings, (1.0 - sparsity) * data.effective_rows(), observer)?
         }
@@ -159,6 +180,7 @@ impl TrainingTable {
 
 /// A few sinusoids fitted to the posterior mean of kernel machines.
 fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
+    expect_exact(problem)?;
     let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
     // Never more than rows, however much these weigh.
     let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
@@ -167,14 +189,26 @@ fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: 
 }
 
 fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
+    expect_exact(problem)?;
     let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
     let machines = Machines::new(problem, &groups, Threads::current())?;
     Ok(Found { function: Function::Kernel(machines), trace, stop })
 }
 
+/// The exact form factorises matrices of the size of the rows.
+fn expect_exact(problem: &Problem) -> Result<()> {
+    match problem.inputs.nrows() {
+        rows if rows > MOST_ROWS => Err(Error::Setting {
+            name: "preset",
+            problem: format!("the exact form takes at most {MOST_ROWS} rows, not {rows}; use preset cosines"),
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Variance that rounding adds to the noise of each task, on the scale of the fit. Copies of a row are one row: that their
 /// targets agree says nothing of how finely these were recorded.
-fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
+pub(crate) fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
     let (targets, rows) = (data.targets(), data.distinct_rows());
     let column = |c: usize| rows.iter().map(|&row| targets[(row, c)]).collect::<Vec<f64>>();
     let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
@@ -199,6 +233,27 @@ fn check_magnitude(targets: &Mat<f64>, data: &Dataset) -> Result<()> {
 }
 
 impl Model {
+    pub(crate) fn of_parts(parts: Parts) -> Model {
+        let Parts { settings, input_names, target_names, input_scale, target_scale, function, .. } = parts;
+        Model {
+            settings,
+            input_names,
+            target_names,
+            input_scale,
+            target_scale,
+            function,
+            trace: parts.trace,
+            stop: parts.stop,
+            rows: parts.rows,
+            fingerprint: String::new(),
+            input_fingerprint: None,
+            weighting: parts.weighting,
+            encoder: None,
+            check: None,
+            writer: file::WRITER.into(),
+        }
+    }
+
     /// Mean and uncertainty for rows of inputs on their original scale. Memory: blocks of a few thousand rows.
     pub fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Prediction> {
         self.predict_blocks(inputs, true)
@@ -353,6 +408,7 @@ impl Model {
             Function::Kernel(machines) => machines.inputs().nrows(),
             Function::Sinusoids(sinusoids) => sinusoids.waves.basis.columns(),
             Function::Cosines(cosines) => cosines.waves.basis.columns(),
+            Function::Drawn(drawn) => drawn.members()[0].waves.basis.columns(),
         }
     }
 
@@ -360,6 +416,7 @@ impl Model {
     pub fn drawn_features(&self) -> usize {
         match &self.function {
             Function::Cosines(cosines) => cosines.drawn,
+            Function::Drawn(drawn) => drawn.members()[0].waves.basis.cosines(),
             Function::Kernel(_) | Function::Sinusoids(_) => 0,
         }
     }

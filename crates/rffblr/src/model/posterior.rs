@@ -3,29 +3,69 @@
 //! With the bias as one more column of the features (prior precision 1) and Ψ = [Φ, u]A^{-½}, one orthonormal V and
 //! its eigenvalues λ give every task's covariance, whatever its noise:
 //! Σ_c = A^{-½} [ V diag(1/(1 + τ_c λ)) Vᵀ + (I − VVᵀ) ] A^{-½}, in some models times a unit of the task (equation 30).
+//! With thousands of features the decomposition takes too long, and tasks of the same noise share a Cholesky factor:
+//! Σ_c = A^{-½} (LLᵀ)⁻¹ A^{-½}, LLᵀ = I + τ_c ΨᵀΨ.
 
 use crate::error::{Error, Result};
 use crate::kernel::{LeftOut, Scaled, nonnegative_variance};
 use crate::linalg::{
-    Accumulate, Mat, Spectral, Threads, multiply, orthonormal, outer, scale_columns, scale_rows, select_columns,
-    select_rows,
+    Accumulate, Cholesky, Mat, Spectral, Threads, dot, multiply, orthonormal, outer, scale_columns, scale_rows,
+    select_columns, select_rows,
 };
 use crate::problem::Problem;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 /// Covariance of the tasks observed in the same rows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) tasks: Vec<usize>,
+    pub(crate) inverse: Inverse,
+}
+
+/// How (I + τΨᵀΨ)⁻¹ is kept.
+#[derive(Clone, Debug)]
+pub(crate) enum Inverse {
+    Spectral(Eigen),
+    /// L of the tasks' common τ, in single precision: half the memory, and variances to seven digits.
+    Factor(Cholesky),
+}
+
+/// For any τ.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Eigen {
     /// K×rank, orthonormal columns.
     pub(crate) vectors: Mat<f64>,
     /// λ of each column.
     pub(crate) values: Vec<f64>,
 }
 
+impl Inverse {
+    /// Dimensions in which the data say something.
+    pub(crate) fn rank(&self) -> usize {
+        match self {
+            Inverse::Spectral(eigen) => eigen.values.len(),
+            Inverse::Factor(factor) => factor.lower().nrows(),
+        }
+    }
+}
+
+impl Shape {
+    /// For tasks whose noise in their unit is `noise`, from the factor of ΨᵀΨ + noise I.
+    pub(crate) fn factor(tasks: Vec<usize>, factor: Cholesky, noise: f64) -> Shape {
+        Shape { tasks, inverse: Inverse::Factor(factor.scaled(noise.sqrt().recip()).in_single_precision()) }
+    }
+}
+
+/// L⁻¹Ψᵀ for rows ψ: the squares of a column sum to the variance at that row.
+fn solved(factor: &Cholesky, whitened: &Mat<f64>) -> Mat<f64> {
+    let mut columns = whitened.transpose().to_owned();
+    factor.half_solve(columns.as_mut());
+    columns
+}
+
 /// Means and covariances on the standardised scale. The last of the K rows is the bias.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Posterior {
     /// K×C.
     pub(crate) mean: Mat<f64>,
@@ -64,7 +104,7 @@ impl Posterior {
             };
             let right = multiply(psi.as_ref().transpose(), group.targets.as_ref(), threads);
             let singular = Error::Singular { size: k.min(psi.nrows()), noise: tau[group.tasks[0]] };
-            let shape = decompose(psi, group.tasks.clone(), threads).ok_or(singular)?;
+            let shape = decompose(psi, threads).ok_or(singular)?;
             // ⟨w_c⟩ = τ_c A^{-½} V diag(1/(1 + τ_c λ)) Vᵀ Ψᵀ y_c; Ψᵀy lies in the span of V.
             let mut inside = multiply(shape.vectors.as_ref().transpose(), right.as_ref(), threads);
             for (c, &task) in group.tasks.iter().enumerate() {
@@ -76,7 +116,7 @@ impl Posterior {
             for (c, &task) in group.tasks.iter().enumerate() {
                 mean.col_as_slice_mut(task).copy_from_slice(solved.col_as_slice(c));
             }
-            shapes.push(shape);
+            shapes.push(Shape { tasks: group.tasks.clone(), inverse: Inverse::Spectral(shape) });
         }
         Ok(Posterior { mean, precision, tau, unit: vec![1.0; problem.tasks()], shapes })
     }
@@ -92,6 +132,18 @@ impl Posterior {
             prior.iter_mut().zip(whitened.col_as_slice(j)).for_each(|(p, v)| *p += v * v);
         }
         for shape in &self.shapes {
+            let tasks = &shape.tasks;
+            let shape = match &shape.inverse {
+                Inverse::Spectral(shape) => shape,
+                Inverse::Factor(factor) => {
+                    let columns = solved(factor, &whitened);
+                    for i in 0..rows {
+                        let left = dot(columns.col_as_slice(i), columns.col_as_slice(i));
+                        tasks.iter().for_each(|&task| out[(i, task)] = self.unit[task] * nonnegative_variance(left));
+                    }
+                    continue;
+                }
+            };
             let mut inside = multiply(whitened.as_ref(), shape.vectors.as_ref(), threads);
             let mut outside = prior.clone();
             for j in 0..inside.ncols() {
@@ -105,11 +157,11 @@ impl Posterior {
             if shape.values.len() == self.precision.len() {
                 outside.fill(0.0);
             }
-            let shrink = Mat::from_fn(shape.values.len(), shape.tasks.len(), |i, c| {
-                1.0 / (1.0 + self.tau[shape.tasks[c]] * shape.values[i])
+            let shrink = Mat::from_fn(shape.values.len(), tasks.len(), |i, c| {
+                1.0 / (1.0 + self.tau[tasks[c]] * shape.values[i])
             });
             let shrunk = multiply(inside.as_ref(), shrink.as_ref(), threads);
-            for (c, &task) in shape.tasks.iter().enumerate() {
+            for (c, &task) in tasks.iter().enumerate() {
                 let column = out.col_as_slice_mut(task).iter_mut();
                 column.zip(shrunk.col_as_slice(c)).zip(&outside).for_each(|((v, inside), outside)| {
                     *v = self.unit[task] * nonnegative_variance(inside + outside.max(0.0))
@@ -123,9 +175,22 @@ impl Posterior {
     pub(super) fn marginal(&self) -> Mat<f64> {
         let mut out = Mat::zeros(self.precision.len(), self.mean.ncols());
         for shape in &self.shapes {
+            let tasks = &shape.tasks;
+            let shape = match &shape.inverse {
+                Inverse::Spectral(shape) => shape,
+                Inverse::Factor(factor) => {
+                    let (diagonal, _) = factor.clone().into_inverse(false);
+                    for &task in tasks {
+                        for (i, v) in diagonal.iter().enumerate() {
+                            out[(i, task)] = self.unit[task] * v / self.precision[i];
+                        }
+                    }
+                    continue;
+                }
+            };
             // A complete V spans everything; without a subtraction nothing cancels.
             let outside = if shape.values.len() == self.precision.len() { 0.0 } else { 1.0 };
-            for &task in &shape.tasks {
+            for &task in tasks {
                 let column = out.col_as_slice_mut(task);
                 column.fill(outside);
                 for (j, value) in shape.values.iter().enumerate() {
@@ -143,9 +208,18 @@ impl Posterior {
         let mut whitened = design.clone();
         scale_columns(&mut whitened, |j| self.precision[j].sqrt().recip());
         let mut out: Vec<Scaled> = Vec::new();
-        for shape in &self.shapes {
+        for Shape { tasks, inverse } in &self.shapes {
+            let shape = match inverse {
+                Inverse::Spectral(shape) => shape,
+                Inverse::Factor(factor) => {
+                    let columns = solved(factor, &whitened);
+                    let covariance = multiply(columns.as_ref().transpose(), columns.as_ref(), threads);
+                    out.push((tasks.iter().map(|&task| (task, self.unit[task])).collect(), covariance));
+                    continue;
+                }
+            };
             let inside = multiply(whitened.as_ref(), shape.vectors.as_ref(), threads);
-            let mut left: Vec<usize> = shape.tasks.clone();
+            let mut left: Vec<usize> = tasks.clone();
             while let Some(&first) = left.first() {
                 let tau = self.tau[first];
                 let (same, others): (Vec<usize>, Vec<usize>) =
@@ -180,8 +254,26 @@ impl Posterior {
     ) -> LeftOut {
         let variance = self.variance(design, threads);
         let mut out = LeftOut::new(targets.nrows(), targets.ncols());
-        for shape in &self.shapes {
-            let rows: Vec<usize> = (0..targets.nrows()).filter(|&n| !targets[(n, shape.tasks[0])].is_nan()).collect();
+        for Shape { tasks, inverse } in &self.shapes {
+            let rows: Vec<usize> = (0..targets.nrows()).filter(|&n| !targets[(n, tasks[0])].is_nan()).collect();
+            let shape = match inverse {
+                Inverse::Spectral(shape) => shape,
+                Inverse::Factor(_) => {
+                    // Far fewer features than rows: no leverage is so close to one that the difference cancels.
+                    let fitted = multiply(design.as_ref(), self.mean.as_ref(), threads);
+                    for &task in tasks {
+                        for &row in &rows {
+                            let share = root[row].powi(2) * variance[(row, task)] * self.tau[task] / self.unit[task];
+                            let slack = (1.0 - share).clamp(f64::EPSILON, 1.0);
+                            let seen = if root[row] > 0.0 { 1.0 } else { 0.0 };
+                            out.residual[(row, task)] = seen * (targets[(row, task)] - fitted[(row, task)]) / slack;
+                            out.variance[(row, task)] = variance[(row, task)] / slack;
+                            out.leverage[(row, task)] = 1.0 - slack;
+                        }
+                    }
+                    continue;
+                }
+            };
             let largest = shape.values.iter().copied().fold(0.0, f64::max);
             let cutoff = largest * f64::EPSILON * shape.values.len() as f64;
             let used: Vec<usize> = (0..shape.values.len()).filter(|&j| shape.values[j] > cutoff).collect();
@@ -193,7 +285,7 @@ impl Posterior {
             scale_columns(&mut basis, |j| shape.values[used[j]].sqrt().recip());
             // A square U has no complement; a tall one does.
             let complement = if used.len() < rows.len() { 1.0 } else { 0.0 };
-            for &task in &shape.tasks {
+            for &task in tasks {
                 let tau = self.tau[task];
                 let keep = |j: usize| 1.0 / (1.0 + tau * shape.values[used[j]]);
                 let y = Mat::from_fn(rows.len(), 1, |i, _| root[rows[i]] * targets[(rows[i], task)]);
@@ -224,16 +316,27 @@ impl Posterior {
         // Drawn in the order of the tasks, whatever groups they are in.
         let normal: Mat<f64> = Mat::from_fn(k, tasks, |_, _| StandardNormal.sample(rng));
         let mut out = self.mean.clone();
-        for shape in &self.shapes {
-            for &task in &shape.tasks {
+        for Shape { tasks, inverse } in &self.shapes {
+            for &task in tasks {
                 let z = normal.as_ref().subcols(task, 1);
-                let mut inside = multiply(shape.vectors.as_ref().transpose(), z, Threads::ONE);
-                let column = inside.col_as_slice_mut(0).iter_mut();
-                column.zip(&shape.values).for_each(|(v, l)| *v *= (1.0 + self.tau[task] * l).sqrt().recip() - 1.0);
-                let shift = multiply(shape.vectors.as_ref(), inside.as_ref(), Threads::ONE);
+                let shaken = match inverse {
+                    Inverse::Spectral(Eigen { vectors, values }) => {
+                        let mut inside = multiply(vectors.as_ref().transpose(), z, Threads::ONE);
+                        let column = inside.col_as_slice_mut(0).iter_mut();
+                        column.zip(values).for_each(|(v, l)| *v *= (1.0 + self.tau[task] * l).sqrt().recip() - 1.0);
+                        let mut shaken = multiply(vectors.as_ref(), inside.as_ref(), Threads::ONE);
+                        shaken += z;
+                        shaken
+                    }
+                    Inverse::Factor(factor) => {
+                        let mut shaken = z.to_owned();
+                        factor.half_solve_transposed(shaken.as_mut());
+                        shaken
+                    }
+                };
                 let size = self.unit[task].sqrt();
                 for i in 0..k {
-                    out[(i, task)] += size * (z[(i, 0)] + shift[(i, 0)]) / self.precision[i].sqrt();
+                    out[(i, task)] += size * shaken[(i, 0)] / self.precision[i].sqrt();
                 }
             }
         }
@@ -242,7 +345,7 @@ impl Posterior {
 }
 
 /// V and λ of ΨᵀΨ, through the smaller of ΨᵀΨ and ΨΨᵀ.
-fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape> {
+fn decompose(psi: Mat<f64>, threads: Threads) -> Option<Eigen> {
     let (rows, k) = (psi.nrows(), psi.ncols());
     let size = rows.min(k);
     let mut s = Mat::zeros(size, size);
@@ -251,7 +354,7 @@ fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape
     if k <= rows {
         drop(psi);
         let Spectral { values, vectors } = Spectral::new(s)?;
-        return Some(Shape { tasks, vectors, values });
+        return Some(Eigen { vectors, values });
     }
     let Spectral { values, vectors } = Spectral::new(s)?;
     // ΨᵀU has columns √λ v; largest first, so that orthonormalising cleans the small ones of the large.
@@ -259,7 +362,7 @@ fn decompose(psi: Mat<f64>, tasks: Vec<usize>, threads: Threads) -> Option<Shape
     let spanning = multiply(psi.as_ref().transpose(), descending, threads);
     drop(psi);
     let vectors = orthonormal(spanning);
-    Some(Shape { tasks, vectors, values: values.into_iter().rev().collect() })
+    Some(Eigen { vectors, values: values.into_iter().rev().collect() })
 }
 
 #[cfg(test)]

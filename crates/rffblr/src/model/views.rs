@@ -109,6 +109,16 @@ impl Model {
             }
             Function::Sinusoids(sinusoids) => of_waves(&sinusoids.waves),
             Function::Cosines(cosines) => of_waves(&cosines.waves),
+            Function::Drawn(drawn) => {
+                let empty = || Mat::zeros(self.input_names.len(), self.target_names.len());
+                let (mut slope, mut deviation) = (empty(), empty());
+                for member in drawn.members() {
+                    let (_, own_slope, own_deviation) = of_waves(&member.waves);
+                    member.spread(&own_slope, &mut slope, 0);
+                    member.spread(&own_deviation, &mut deviation, 0);
+                }
+                ((0..self.input_names.len()).collect(), slope, deviation)
+            }
         };
         let link = |(i, &input): (usize, &usize)| {
             let unit = |c: usize| self.target_scale.scale[c] / self.input_scale.scale[input];
@@ -132,6 +142,7 @@ impl Model {
             Function::Sinusoids(sinusoids) => {
                 sinusoids.origin.iter().map(|group| (&*group.tasks, &group.kernel)).collect()
             }
+            Function::Drawn(drawn) => drawn.members().iter().map(|member| (&*member.tasks, &member.kernel)).collect(),
             Function::Cosines(_) => Vec::new(),
         }
     }
@@ -194,7 +205,7 @@ impl Model {
         check_inputs(inputs, &self.input_names)?;
         let standardised = self.input_scale.apply(inputs, &self.input_names)?;
         let mut view = match &self.function {
-            Function::Sinusoids(_) => return Err(Error::NoKernelView),
+            Function::Sinusoids(_) | Function::Drawn(_) => return Err(Error::NoKernelView),
             Function::Cosines(cosines) => {
                 let spectrum = self.settings.form.cosines().map_or(Spectrum::Rbf, |cosines| cosines.spectrum);
                 cosines.kernel_view(&standardised, spectrum, Threads::current())?

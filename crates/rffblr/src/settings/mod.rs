@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 use crate::fourier::{Directions, Offsets, Spectrum};
 use serde::{Deserialize, Serialize};
 
+/// Most rows for which the exact form is chosen.
+pub const EXACT_ROWS: usize = 3000;
+
 /// What is fitted, and how long. Start from [`Settings::DEFAULT`] or [`Settings::PAPER`] and change fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,9 +29,16 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
+    /// Kernel or drawn, whichever is faster for the number of rows.
+    Automatic,
     /// All cosines at once, through the kernel they add up to: a Gaussian process with a learned sum kernel, a term for
     /// every training row. The most accurate form.
     Kernel,
+    /// Cosines and sines drawn from the learned kernel, for any number of rows: they approximate the kernel form.
+    Drawn {
+        /// How many; `None` lets the number of rows decide.
+        features: Option<usize>,
+    },
     /// A few sinusoids fitted to the posterior mean of the kernel form.
     Sinusoids {
         /// From just above 0 to just below 1: 0.75 keeps one sinusoid for four rows of data.
@@ -42,7 +52,9 @@ impl Form {
     /// The form in a word.
     pub fn name(&self) -> &'static str {
         match self {
+            Form::Automatic => "automatic",
             Form::Kernel => "kernel",
+            Form::Drawn { .. } => "drawn",
             Form::Sinusoids { .. } => "sinusoids",
             Form::Cosines(_) => "cosines",
         }
@@ -52,7 +64,7 @@ impl Form {
     pub fn cosines(&self) -> Option<&CosineSettings> {
         match self {
             Form::Cosines(cosines) => Some(cosines),
-            Form::Kernel | Form::Sinusoids { .. } => None,
+            Form::Automatic | Form::Kernel | Form::Drawn { .. } | Form::Sinusoids { .. } => None,
         }
     }
 }
@@ -277,21 +289,36 @@ impl CosineSettings {
 }
 
 impl Settings {
-    /// The exact kernel form.
-    pub const DEFAULT: Settings = Settings { form: Form::Kernel, max_iterations: 200, seed: 0 };
+    /// The kernel form, or features drawn from it if there are many rows.
+    pub const DEFAULT: Settings = Settings { form: Form::Automatic, max_iterations: 200, seed: 0 };
 
-    /// The kernel by drawn cosines, [`CosineSettings::DEFAULT`], for more rows than the exact kernel can take.
-    pub const COSINES: Settings = Settings { form: Form::Cosines(CosineSettings::DEFAULT), ..Settings::DEFAULT };
+    /// The kernel form whatever the number of rows, of which it takes at most 20 000.
+    pub const EXACT: Settings = Settings { form: Form::Kernel, ..Settings::DEFAULT };
+
+    /// Features drawn from the learned kernel whatever the number of rows.
+    pub const COSINES: Settings = Settings { form: Form::Drawn { features: None }, ..Settings::DEFAULT };
 
     /// The published model, [`CosineSettings::PAPER`].
     pub const PAPER: Settings =
         Settings { form: Form::Cosines(CosineSettings::PAPER), max_iterations: 500, ..Settings::DEFAULT };
 
+    /// The same with the form that is used for so many rows.
+    pub fn for_rows(&self, rows: usize) -> Settings {
+        let form = match &self.form {
+            Form::Automatic if rows > EXACT_ROWS => Form::Drawn { features: None },
+            Form::Automatic => Form::Kernel,
+            form => form.clone(),
+        };
+        Settings { form, ..*self }
+    }
+
     /// Checks every value; the error names the setting.
     pub fn validate(&self) -> Result<()> {
         at_least_one("max-iterations", self.max_iterations)?;
         match &self.form {
-            Form::Kernel => Ok(()),
+            Form::Automatic | Form::Kernel => Ok(()),
+            Form::Drawn { features: Some(0 | 1) } => wrong("features", "use at least 2".into()),
+            Form::Drawn { .. } => Ok(()),
             Form::Sinusoids { sparsity } if *sparsity > 0.0 && *sparsity < 1.0 => Ok(()),
             Form::Sinusoids { sparsity } => wrong("sparsity", format!("{sparsity} is not between 0 and 1")),
             Form::Cosines(cosines) => cosines.validate(),

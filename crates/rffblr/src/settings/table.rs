@@ -7,9 +7,14 @@ use crate::error::{Error, Result};
 use crate::table::nearest;
 
 /// Presets by name, the usual one first.
-pub const PRESETS: [(&str, Settings, &str); 3] = [
-    ("default", Settings::DEFAULT, "The exact kernel form: a Gaussian process with a learned sum kernel"),
-    ("cosines", Settings::COSINES, "The kernel by drawn cosines, for many rows"),
+pub const PRESETS: [(&str, Settings, &str); 4] = [
+    (
+        "default",
+        Settings::DEFAULT,
+        "A Gaussian process with a learned kernel: exact up to 3000 rows, drawn cosines beyond",
+    ),
+    ("exact", Settings::EXACT, "The exact Gaussian process whatever the number of rows, up to 20 000"),
+    ("cosines", Settings::COSINES, "Cosines drawn from the learned kernel whatever the number of rows"),
     ("paper", Settings::PAPER, "The published algorithm, as we read it"),
 ];
 
@@ -35,16 +40,16 @@ pub static SETTINGS: [Setting; 19] = [
         values: &["SHARE"],
         of_cosines: false,
         get: |settings| match settings.form {
-            Form::Kernel => Some("0".into()),
+            Form::Automatic | Form::Kernel => Some("0".into()),
             Form::Sinusoids { sparsity } => Some(sparsity.to_string()),
-            Form::Cosines(_) => None,
+            Form::Drawn { .. } | Form::Cosines(_) => None,
         },
         set: |settings, text| {
             settings.form = match (&settings.form, number(text)?) {
-                (Form::Cosines(_), _) => {
+                (Form::Cosines(_) | Form::Drawn { .. }, _) => {
                     return Err("is a setting of the exact kernel form; leave out the preset or this".into());
                 }
-                (_, 0.0) => Form::Kernel,
+                (form, 0.0) => form.clone(),
                 (_, sparsity) if sparsity > 0.0 && sparsity < 1.0 => Form::Sinusoids { sparsity },
                 _ => return Err("write a number from 0 up to, but not including, 1".into()),
             };
@@ -69,11 +74,18 @@ pub static SETTINGS: [Setting; 19] = [
     },
     Setting {
         name: "features",
-        meaning: "Cosines to draw: 300, or per-row:2",
+        meaning: "Cosines to draw: 300, automatic (by the number of rows), or with preset paper per-row:2",
         values: &["N"],
         of_cosines: true,
-        get: |settings| Some(settings.form.cosines()?.features.to_string()),
-        set: |settings, text| put(&mut cosines(settings)?.features, text.parse()),
+        get: |settings| match &settings.form {
+            Form::Drawn { features } => Some(features.map_or("automatic".into(), |count| count.to_string())),
+            form => Some(form.cosines()?.features.to_string()),
+        },
+        set: |settings, text| match &mut settings.form {
+            Form::Drawn { features } if text == "automatic" => put(features, Ok(None)),
+            Form::Drawn { features } => put(features, whole(text).map(Some)),
+            _ => put(&mut cosines(settings)?.features, text.parse()),
+        },
     },
     Setting {
         name: "spectrum",
@@ -207,8 +219,8 @@ fn put<T>(field: &mut T, value: std::result::Result<T, String>) -> std::result::
 fn cosines(settings: &mut Settings) -> std::result::Result<&mut CosineSettings, String> {
     match &mut settings.form {
         Form::Cosines(cosines) => Ok(cosines),
-        Form::Kernel | Form::Sinusoids { .. } => {
-            Err("is a setting of drawn cosines; use preset cosines or paper".into())
+        Form::Automatic | Form::Kernel | Form::Drawn { .. } | Form::Sinusoids { .. } => {
+            Err("is a setting of the published algorithm; use preset paper".into())
         }
     }
 }
@@ -230,8 +242,16 @@ impl Setting {
 
     /// Whether a text can be a value of this setting; the error says what to write.
     pub fn check(&self, text: &str) -> std::result::Result<(), String> {
-        let mut settings = if self.of_cosines { Settings::COSINES } else { Settings::DEFAULT };
-        (self.set)(&mut settings, text.trim())
+        let presets: &[Settings] =
+            if self.of_cosines { &[Settings::PAPER, Settings::COSINES] } else { &[Settings::DEFAULT] };
+        let mut problem = Ok(());
+        for preset in presets {
+            problem = (self.set)(&mut preset.clone(), text.trim());
+            if problem.is_ok() {
+                break;
+            }
+        }
+        problem
     }
 
     /// The value in these settings, as [`Settings::named`] reads it; none if their form has no such setting.
@@ -263,14 +283,18 @@ impl Settings {
     }
 
     /// Settings by name and text over a preset, checked. Without a preset it is
-    /// the default, or cosines if a setting is given that drawn cosines alone have.
+    /// the default; cosines if the number of features is given; paper if a setting is that it alone has.
     pub fn named(preset: Option<&str>, given: &[(impl AsRef<str>, impl AsRef<str>)]) -> Result<Settings> {
         let mut found = Vec::with_capacity(given.len());
         for (name, text) in given {
             found.push((Setting::named(name.as_ref())?, text.as_ref().trim()));
         }
-        let drawn = found.iter().any(|(setting, _)| setting.of_cosines);
-        let mut settings = Settings::preset(preset.unwrap_or(if drawn { "cosines" } else { "default" }))?;
+        let usual = match found.iter().filter(|(setting, _)| setting.of_cosines).collect::<Vec<_>>().as_slice() {
+            [] => "default",
+            [(setting, _)] if setting.name == "features" => "cosines",
+            _ => "paper",
+        };
+        let mut settings = Settings::preset(preset.unwrap_or(usual))?;
         for (setting, text) in found {
             (setting.set)(&mut settings, text)
                 .map_err(|problem| Error::Setting { name: setting.name, problem: format!("\"{text}\": {problem}") })?;

@@ -7,7 +7,7 @@ use crate::kernel::MOST_ROWS;
 use crate::kernel::{Kernel, KernelMachine, Machines, Member};
 use crate::linalg::Mat;
 use crate::model::cosines::Cosines;
-use crate::model::posterior::{Posterior, Shape};
+use crate::model::posterior::{Eigen, Inverse, Posterior, Shape};
 use crate::model::sinusoids::Sinusoids;
 use crate::model::waves::Waves;
 use crate::model::{Function, Model};
@@ -21,7 +21,7 @@ pub(super) fn all_finite(what: &str, values: &[f64]) -> std::result::Result<(), 
     }
 }
 
-fn all_positive(what: &str, values: &[f64], count: usize) -> std::result::Result<(), String> {
+pub(super) fn all_positive(what: &str, values: &[f64], count: usize) -> std::result::Result<(), String> {
     if values.len() != count {
         return Err(format!("`{what}` has {} numbers, expected {count}", values.len()));
     }
@@ -55,6 +55,7 @@ impl TryFrom<Stored> for Model {
             StoredFunction::Kernel(machine) => Function::Kernel(machine.read(rows, inputs, tasks)?),
             StoredFunction::Sinusoids(sinusoids) => Function::Sinusoids(Box::new(sinusoids.read(inputs, tasks)?)),
             StoredFunction::Cosines(cosines) => Function::Cosines(Box::new(cosines.read(inputs, tasks)?)),
+            StoredFunction::Drawn(drawn) => Function::Drawn(Box::new(drawn.read(inputs, tasks)?)),
         };
         stored.settings.validate().map_err(|e| e.to_string())?;
         if !function.is_of(&stored.settings.form) {
@@ -114,7 +115,8 @@ impl StoredWaves {
                 return Err(format!("`{what}.shapes` has more eigenvalues than terms, or a negative one"));
             }
             let vectors = shape.vectors.read(&at("shapes.vectors"), k, shape.values.len())?;
-            shapes.push(Shape { tasks: shape.tasks, vectors, values: shape.values });
+            let inverse = Inverse::Spectral(Eigen { vectors, values: shape.values });
+            shapes.push(Shape { tasks: shape.tasks, inverse });
         }
         let mean = self.mean.read(&at("mean"), k, tasks)?;
         Ok(Waves { basis, posterior: Posterior { mean, precision: self.precision, tau, unit, shapes } })
@@ -200,7 +202,7 @@ impl StoredGroup {
 }
 
 /// Lists of tasks, none empty and each rising, that together name every task once.
-fn each_task_once<'a>(
+pub(super) fn each_task_once<'a>(
     what: &str,
     lists: impl Iterator<Item = &'a [usize]>,
     tasks: usize,
@@ -231,7 +233,7 @@ fn input_scales(what: &str, values: &[f64], inputs: usize) -> std::result::Resul
     Ok(())
 }
 
-fn check_kernel(what: &str, kernel: &Kernel, inputs: usize) -> std::result::Result<(), String> {
+pub(super) fn check_kernel(what: &str, kernel: &Kernel, inputs: usize) -> std::result::Result<(), String> {
     let Kernel { linear, rbf, laplace_l1, input_scales: scales } = kernel;
     all_positive(what, &[*linear, rbf.variance, rbf.bandwidth, laplace_l1.variance, laplace_l1.bandwidth], 5)?;
     input_scales(&format!("{what}.input_scales"), scales, inputs)

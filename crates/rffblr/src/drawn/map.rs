@@ -1,0 +1,186 @@
+//! What turns rows into features, fixed before the rows are added up.
+
+use super::accumulator::Accumulator;
+use super::features::{Draw, shares};
+use super::learn::{self, Group};
+use super::posterior::{Context, solve};
+use crate::data::{Dataset, Standardiser, Weights, expect_count};
+use crate::error::{Error, Result};
+use crate::linalg::Threads;
+use crate::model::{Drawn, DrawnMember, Function, Model, Parts, Waves, rounding_of};
+use crate::problem::Problem;
+use crate::settings::{Form, Settings};
+use crate::steps::{Iteration, Observer, Stop};
+use serde::{Deserialize, Serialize};
+
+/// Learned kernels, scales of inputs and targets, number of features and seed: with these every worker computes the same
+/// features of any rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureMap {
+    settings: Settings,
+    pub(super) input_names: Vec<String>,
+    pub(super) target_names: Vec<String>,
+    pub(super) input_scale: Standardiser,
+    pub(super) target_scale: Standardiser,
+    /// What weights mean, and what they are divided by.
+    weighting: Option<(Weights<()>, f64)>,
+    rounding: Vec<f64>,
+    pub(super) groups: Vec<Group>,
+    features: usize,
+    trace: Vec<Iteration>,
+    stop: Stop,
+}
+
+/// Products of the pass over the rows that are worth waiting for: rows times features squared.
+const PASS: f64 = 3e12;
+/// Least and most features of a map that chooses them itself.
+const FEATURES: (usize, usize) = (512, 4096);
+
+/// Number of features for so many rows: as many as a pass of 3·10¹² multiplications over them allows, from 512 to 4096,
+/// and no more than one for 48 rows beyond 1024.
+pub(crate) fn features_for(rows: f64) -> usize {
+    let affordable = (PASS / rows.max(1.0)).sqrt();
+    let sensible = (rows / 48.0).max(1024.0);
+    let chosen = affordable.min(sensible).clamp(FEATURES.0 as f64, FEATURES.1 as f64);
+    // Whole blocks of 128.
+    (chosen / 128.0) as usize * 128
+}
+
+impl FeatureMap {
+    /// Learns from a sample of the data, which has about so many rows in all.
+    pub fn learn(sample: &Dataset, rows: f64, settings: &Settings, observer: Observer<'_>) -> Result<FeatureMap> {
+        settings.validate()?;
+        let Form::Drawn { features } = settings.form else {
+            return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
+        };
+        let features = features.unwrap_or_else(|| features_for(rows));
+        let input_scale = Standardiser::of_inputs(sample);
+        let target_scale = Standardiser::new(sample.targets(), sample.weights());
+        let inputs = input_scale.apply(sample.inputs(), sample.input_names())?;
+        let targets = target_scale.apply(sample.targets(), sample.target_names())?;
+        let rounding = rounding_of(sample, &target_scale);
+        let problem = Problem::of(inputs, targets, sample).knowing(sample.one_hot(), rounding.clone());
+        let learn::Found { groups, trace, stop } = learn::learn(&problem, features, settings, observer)?;
+        let weighting = sample.given_weights().map(|weights| {
+            let meaning = weights.as_ref().map(|_| ());
+            let positive: Vec<f64> = weights.values().iter().copied().filter(|w| *w > 0.0).collect();
+            let unit = match meaning {
+                Weights::Relative(()) => positive.iter().sum::<f64>() / positive.len().max(1) as f64,
+                Weights::Repeats(()) => 1.0,
+            };
+            (meaning, unit)
+        });
+        Ok(FeatureMap {
+            settings: settings.clone(),
+            input_names: sample.input_names().to_vec(),
+            target_names: sample.target_names().to_vec(),
+            input_scale,
+            target_scale,
+            weighting,
+            rounding,
+            groups,
+            features,
+            trace,
+            stop,
+        })
+    }
+
+    /// Number of cosines and sines.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// As JSON.
+    pub fn to_json(&self) -> Result<String> {
+        serde_json::to_string(self)
+            .map_err(|problem| Error::Json { what: "the feature map", problem: problem.to_string() })
+    }
+
+    /// From JSON.
+    pub fn from_json(text: &str) -> Result<FeatureMap> {
+        let wrong = |problem: serde_json::Error| Error::Json { what: "the feature map", problem: problem.to_string() };
+        let map: FeatureMap = serde_json::from_str(text).map_err(wrong)?;
+        let (inputs, tasks) = (map.input_names.len(), map.target_names.len());
+        let mut times = vec![0; tasks];
+        map.groups.iter().flat_map(|group| &group.tasks).filter(|task| **task < tasks).for_each(|&t| times[t] += 1);
+        let whole = times.iter().all(|times| *times == 1)
+            && map.groups.iter().all(|group| {
+                group.kernel.input_scales.len() == inputs
+                    && group.noise.len() == group.tasks.len()
+                    && group.tasks.iter().all(|task| *task < tasks)
+            })
+            && map.rounding.len() == tasks
+            && [&map.input_scale.mean, &map.input_scale.scale].iter().all(|list| list.len() == inputs)
+            && [&map.target_scale.mean, &map.target_scale.scale].iter().all(|list| list.len() == tasks);
+        match whole {
+            true => Ok(map),
+            false => Err(Error::Json { what: "the feature map", problem: "its lists contradict each other".into() }),
+        }
+    }
+
+    /// The draw of each group of tasks.
+    pub(super) fn draws(&self) -> Vec<Draw> {
+        let of =
+            |group: &Group| Draw::new(self.input_names.len(), shares(&group.kernel, self.features), self.settings.seed);
+        self.groups.iter().map(of).collect()
+    }
+
+    /// Roots of the weights of some rows.
+    pub(super) fn root_weights(&self, rows: usize, weights: Option<&[f64]>) -> Result<Vec<f64>> {
+        match (&self.weighting, weights) {
+            (None, None) => Ok(vec![1.0; rows]),
+            (Some((_, unit)), Some(weights)) => {
+                expect_count("the list of row weights", "entries", weights.len(), rows)?;
+                if let Some(row) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+                    return Err(Error::Accumulator(format!(
+                        "weight {} of row {} is not a weight",
+                        weights[row],
+                        row + 1
+                    )));
+                }
+                Ok(weights.iter().map(|w| (w / unit).sqrt()).collect())
+            }
+            (Some(_), None) => Err(Error::Accumulator("the map was learned with row weights: give them".into())),
+            (None, Some(_)) => Err(Error::Accumulator("the map was learned without row weights".into())),
+        }
+    }
+
+    /// The model of the rows that were added up.
+    pub fn model(&self, sums: &Accumulator) -> Result<Model> {
+        if sums.map() != self {
+            return Err(Error::Accumulator("it is for features of another map".into()));
+        }
+        let relative = matches!(self.weighting, Some((Weights::Relative(()), _)));
+        let threads = Threads::current();
+        let mut members = Vec::new();
+        for ((draw, basis, systems), group) in sums.systems().into_iter().zip(&self.groups) {
+            if let Some(place) = (0..group.tasks.len()).find(|c| systems.iter().all(|s| !s.tasks.contains(c))) {
+                let column = self.target_names[group.tasks[place]].clone();
+                return Err(Error::Accumulator(format!("target \"{column}\" was not observed in any row")));
+            }
+            let rounding: Vec<f64> = group.tasks.iter().map(|&task| self.rounding[task]).collect();
+            let context = Context { rounding: &rounding, relative, threads };
+            let solved = solve(&systems, &draw, group.clone(), context)?;
+            let tasks = group.tasks.clone();
+            let waves = Waves { basis, posterior: solved.posterior };
+            members.push(DrawnMember { tasks, kernel: solved.group.kernel, pairs: draw.counts(), waves });
+        }
+        if members.is_empty() {
+            return Err(Error::Accumulator("no rows were added".into()));
+        }
+        let settings = Settings { form: Form::Drawn { features: Some(self.features) }, ..self.settings.clone() };
+        Ok(Model::of_parts(Parts {
+            settings,
+            input_names: self.input_names.clone(),
+            target_names: self.target_names.clone(),
+            input_scale: self.input_scale.clone(),
+            target_scale: self.target_scale.clone(),
+            function: Function::Drawn(Box::new(Drawn::new(members))),
+            trace: self.trace.clone(),
+            stop: self.stop,
+            rows: sums.rows() as usize,
+            weighting: self.weighting.map(|(meaning, _)| meaning),
+        }))
+    }
+}

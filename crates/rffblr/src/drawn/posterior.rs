@@ -1,0 +1,144 @@
+//! From sums over the rows to the posterior: prior variances and noise are refined, then every task is solved.
+
+use super::features::Draw;
+use super::learn::Group;
+use super::marginal::{Level, Marginal, Whitened, marginal};
+use super::sums::System;
+use crate::error::{Error, Result};
+use crate::kernel::hyper::{RANGE, SCALE, VARIANCE};
+use crate::kernel::{Kernel, best_noise, climb};
+use crate::linalg::{Mat, Threads, scale_rows};
+use crate::model::{Posterior, Shape};
+use std::ops::ControlFlow;
+
+/// Most steps of the refinement, each of which costs the cube of the features for every task.
+const STEPS: usize = 12;
+/// It ends when a step gains less than this, in nats.
+const TOLERANCE: f64 = 0.5;
+/// With more tasks their noise is refined on the grid alone.
+const MOST_TASKS: usize = 8;
+
+/// The tasks of a group, solved.
+pub(crate) struct Solved {
+    pub(crate) group: Group,
+    pub(crate) posterior: Posterior,
+}
+
+/// What the sums do not say.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    /// Variance that rounding adds to the noise of each task of the group.
+    pub(crate) rounding: &'a [f64],
+    /// Whether weights say how precise rows are rather than how often they are there.
+    pub(crate) relative: bool,
+    pub(crate) threads: Threads,
+}
+
+/// Solves a group of tasks.
+pub(crate) fn solve(systems: &[System], draw: &Draw, mut group: Group, context: Context<'_>) -> Result<Solved> {
+    let Context { rounding, relative, threads } = context;
+    let refined = group.tasks.len() <= MOST_TASKS && refine(systems, draw, &mut group, context);
+    let precision = draw.precision(&group.kernel);
+    let deviation: Vec<f64> = precision.iter().map(|a| a.sqrt().recip()).collect();
+    let tasks = group.tasks.len();
+    let (mut tau, mut unit, mut shapes) = (vec![1.0; tasks], vec![1.0; tasks], Vec::new());
+    let mut mean = Mat::zeros(precision.len(), tasks);
+    for system in systems {
+        let whitened = Whitened::new(system, &deviation, relative);
+        let singular = |noise: f64| Error::Singular { size: precision.len(), noise };
+        let levels = |noise: f64| -> Result<Vec<Level>> {
+            let factor = whitened.factor(noise, threads).ok_or_else(|| singular(noise))?;
+            let mut half = whitened.cross.clone();
+            factor.half_solve(half.as_mut());
+            Ok((0..half.ncols()).map(|c| whitened.level(c, noise, &factor, half.col_as_slice(c))).collect())
+        };
+        if refined {
+            for (place, &task) in system.tasks.iter().enumerate() {
+                let mut noise = group.noise[task];
+                let mut amplitude = levels(noise)?[place].amplitude;
+                // aσ² rises with σ²: what rounding adds is reached in a few steps.
+                for _ in 0..20 {
+                    if amplitude * noise >= 0.999 * rounding[task] {
+                        break;
+                    }
+                    noise *= rounding[task] / (amplitude * noise);
+                    amplitude = levels(noise)?[place].amplitude;
+                }
+                (tau[task], unit[task]) = (noise.recip(), amplitude);
+            }
+        } else {
+            let score = |noise: f64| -> Result<Vec<(f64, f64)>> {
+                let enough = |place: usize, level: &Level| level.amplitude * noise >= rounding[system.tasks[place]];
+                let of = |(place, level): (usize, Level)| {
+                    (if enough(place, &level) { level.value } else { f64::NEG_INFINITY }, level.amplitude)
+                };
+                Ok(levels(noise)?.into_iter().enumerate().map(of).collect())
+            };
+            let found = best_noise(group.shared_noise, system.tasks.len(), score)?;
+            for (level, &task) in found.iter().zip(&system.tasks) {
+                (tau[task], unit[task]) = (level.noise.recip(), level.amplitude);
+            }
+        }
+        let mut left = system.tasks.clone();
+        while let Some(&first) = left.first() {
+            let (same, others): (Vec<usize>, Vec<usize>) = left.into_iter().partition(|&task| tau[task] == tau[first]);
+            left = others;
+            let noise = tau[first].recip();
+            let factor = whitened.factor(noise, threads).ok_or_else(|| singular(noise))?;
+            let places: Vec<usize> = same.iter().filter_map(|task| system.tasks.binary_search(task).ok()).collect();
+            let mut solved = crate::linalg::select_columns(whitened.cross.as_ref(), &places);
+            factor.half_solve(solved.as_mut());
+            factor.half_solve_transposed(solved.as_mut());
+            scale_rows(&mut solved, &deviation);
+            for (i, &task) in same.iter().enumerate() {
+                mean.col_as_slice_mut(task).copy_from_slice(solved.col_as_slice(i));
+            }
+            shapes.push(Shape::factor(same, factor, noise));
+        }
+    }
+    group.noise = tau.iter().map(|tau| tau.recip()).collect();
+    Ok(Solved { group, posterior: Posterior { mean, precision, tau, unit, shapes } })
+}
+
+/// Climbs the marginal likelihood in the three prior variances and the noise of each task, for which the sums are enough;
+/// whether it could.
+fn refine(
+    systems: &[System],
+    draw: &Draw,
+    group: &mut Group,
+    Context { rounding, relative, threads }: Context<'_>,
+) -> bool {
+    let cosines = 2 * draw.pairs();
+    let kernel = group.kernel.clone();
+    let at_variances = |at: &[f64]| {
+        let mut kernel = kernel.clone();
+        kernel.linear = at[VARIANCE].exp();
+        kernel.rbf.variance = at[VARIANCE + 1].exp();
+        kernel.laplace_l1.variance = at[VARIANCE + 2].exp();
+        kernel
+    };
+    let noises = |at: &[f64]| -> Vec<f64> { at[SCALE..].iter().zip(rounding).map(|(v, r)| v.exp() + r).collect() };
+    let function = |at: &[f64]| {
+        let deviation: Vec<f64> = draw.precision(&at_variances(at)).iter().map(|a| a.sqrt().recip()).collect();
+        let whitened: Vec<Whitened<'_>> =
+            systems.iter().map(|system| Whitened::new(system, &deviation, relative)).collect();
+        let noise = noises(at);
+        let Marginal { value, by_variance, by_noise, .. } = marginal(&whitened, &noise, false, threads)?;
+        let mut gradient = vec![by_variance[cosines..cosines + draw.inputs()].iter().sum::<f64>()];
+        for k in 0..2 {
+            let family = draw.family(k);
+            gradient.push(by_variance[2 * family.start..2 * family.end].iter().sum());
+        }
+        gradient.extend(by_noise.iter().zip(&at[SCALE..]).zip(&noise).map(|((by, at), noise)| by * at.exp() / noise));
+        Some((value, gradient))
+    };
+    let Kernel { linear, rbf, laplace_l1, .. } = &group.kernel;
+    let variances = [*linear, rbf.variance, laplace_l1.variance];
+    let start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
+    let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
+    let Some((top, ..)) = climb(start, RANGE, STEPS, (TOLERANCE, 0.0), function, go_on) else { return false };
+    if std::env::var("LAB").is_ok() { eprintln!("LAB refined {:?} -> {:?} at {}", (kernel.linear, kernel.rbf.variance, kernel.laplace_l1.variance, &group.noise), top.iter().map(|v| v.exp()).collect::<Vec<_>>(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0); }
+    group.kernel = at_variances(&top);
+    group.noise = noises(&top);
+    true
+}

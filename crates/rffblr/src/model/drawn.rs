@@ -1,0 +1,145 @@
+//! The function as features drawn from learned kernels.
+
+use super::Model;
+use super::waves::Waves;
+use crate::data::{Dataset, row_sample};
+use crate::drawn::{Accumulator, BLOCK, FeatureMap, learn};
+use crate::error::Result;
+use crate::kernel::{Kernel, LeftOut};
+use crate::linalg::{Mat, MatRef, Threads, select_columns};
+use crate::problem::Problem;
+use crate::settings::Settings;
+use crate::steps::Observer;
+use rand::Rng;
+
+/// Rows whose features are held at once.
+const ROWS: usize = 4096;
+
+/// The tasks that share a kernel, and their features. Column i of its tables is task `tasks[i]`.
+#[derive(Clone, Debug)]
+pub(crate) struct DrawnMember {
+    pub(crate) tasks: Vec<usize>,
+    pub(crate) kernel: Kernel,
+    /// Pairs of the RBF family and of the Laplace family.
+    pub(crate) pairs: [usize; 2],
+    pub(crate) waves: Waves,
+}
+
+/// One weighted sum of drawn features for each group of tasks; every task is in one.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawn {
+    members: Vec<DrawnMember>,
+    /// For each task its group and its place there.
+    place: Vec<(usize, usize)>,
+}
+
+impl Drawn {
+    pub(crate) fn new(members: Vec<DrawnMember>) -> Drawn {
+        let mut place = vec![(0, 0); members.iter().map(|member| member.tasks.len()).sum()];
+        for (m, member) in members.iter().enumerate() {
+            member.tasks.iter().enumerate().for_each(|(i, &task)| place[task] = (m, i));
+        }
+        Drawn { members, place }
+    }
+
+    pub(crate) fn members(&self) -> &[DrawnMember] {
+        &self.members
+    }
+
+    fn tasks(&self) -> usize {
+        self.place.len()
+    }
+
+    /// Variance of the noise of a task.
+    pub(super) fn noise_variance(&self, task: usize) -> f64 {
+        let (member, i) = self.place[task];
+        let posterior = &self.members[member].waves.posterior;
+        posterior.unit[i] / posterior.tau[i]
+    }
+
+    /// Mean and, if wanted, variance at standardised rows: N′×C each.
+    pub(super) fn predict(
+        &self,
+        rows: MatRef<'_, f64>,
+        uncertain: bool,
+        threads: Threads,
+    ) -> (Mat<f64>, Option<Mat<f64>>) {
+        let empty = || Mat::zeros(rows.nrows(), self.tasks());
+        let (mut mean, mut variance) = (empty(), uncertain.then(empty));
+        for member in &self.members {
+            let (own_mean, own_variance) = member.waves.predict(rows, uncertain, threads);
+            member.spread(&own_mean, &mut mean, 0);
+            if let (Some(own), Some(all)) = (own_variance, &mut variance) {
+                member.spread(&own, all, 0);
+            }
+        }
+        (mean, variance)
+    }
+
+    /// Joint draws at standardised rows: N′×C each.
+    pub(super) fn sample(
+        &self,
+        rows: MatRef<'_, f64>,
+        draws: usize,
+        rng: &mut impl Rng,
+        threads: Threads,
+    ) -> Vec<Mat<f64>> {
+        let mut out: Vec<Mat<f64>> = (0..draws).map(|_| Mat::zeros(rows.nrows(), self.tasks())).collect();
+        for member in &self.members {
+            let own = member.waves.sample(rows, draws, rng, threads);
+            own.iter().zip(&mut out).for_each(|(own, all)| member.spread(own, all, 0));
+        }
+        out
+    }
+
+    /// Leaving each row of the fit out in turn, a block of rows at a time.
+    pub(super) fn leave_one_out(&self, problem: &Problem, targets: &Mat<f64>, threads: Threads) -> LeftOut {
+        let rows = targets.nrows();
+        let mut out = LeftOut::new(rows, self.tasks());
+        for start in (0..rows).step_by(ROWS) {
+            let count = ROWS.min(rows - start);
+            let inputs = problem.inputs.as_ref().as_ref().subrows(start, count);
+            let targets = targets.as_ref().subrows(start, count);
+            for member in &self.members {
+                let design = member.waves.features(inputs);
+                let own = select_columns(targets, &member.tasks);
+                let root = &problem.root[start..start + count];
+                let left = member.waves.posterior.leave_one_out(&design, &own, root, threads);
+                member.spread(&left.residual, &mut out.residual, start);
+                member.spread(&left.variance, &mut out.variance, start);
+                member.spread(&left.leverage, &mut out.leverage, start);
+            }
+        }
+        out
+    }
+}
+
+impl DrawnMember {
+    /// Puts a table of this group's tasks where they are in one of all tasks, from a row on.
+    pub(super) fn spread(&self, from: &Mat<f64>, to: &mut Mat<f64>, start: usize) {
+        for (i, &task) in self.tasks.iter().enumerate() {
+            to.col_as_slice_mut(task)[start..start + from.nrows()].copy_from_slice(from.col_as_slice(i));
+        }
+    }
+}
+
+/// Learns from data in memory.
+pub(super) fn fit(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
+    let rows = row_sample(data.rows(), learn::MOST_ROWS, settings.seed);
+    let part = rows.map(|rows| data.select(&rows)).transpose()?;
+    let map = FeatureMap::learn(part.as_ref().unwrap_or(data), data.effective_rows(), settings, observer)?;
+    let mut sums = Accumulator::new(&map);
+    let weights = data.given_weights().map(|weights| weights.values().as_slice());
+    for (number, start) in (0..data.rows()).step_by(BLOCK).enumerate() {
+        let count = BLOCK.min(data.rows() - start);
+        let weights = weights.map(|weights| &weights[start..start + count]);
+        let (inputs, targets) = (data.inputs().subrows(start, count), data.targets().subrows(start, count));
+        sums.update(number as u64, inputs, targets, weights)?;
+    }
+    if std::env::var("LAB").is_ok() { eprintln!("LAB pass done at {}", std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0); }
+    let mut model = map.model(&sums)?;
+    model.rows = data.rows();
+    model.fingerprint = data.fingerprint();
+    model.input_fingerprint = Some(data.input_fingerprint());
+    Ok(model)
+}
