@@ -12,6 +12,7 @@ pub use crate::linalg::dense::{
 };
 pub use crate::model::file::file_value;
 pub use crate::problem::{Group, Problem};
+pub use crate::table::cells::{Cells, Levels};
 pub use crate::table::check_names;
 pub use crate::table::words::{did_you_mean, excerpt, has_comma_inside, how_to_correct, is_percentage, number_text};
 pub use crate::words::{plural, significant};

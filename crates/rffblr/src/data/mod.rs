@@ -9,6 +9,7 @@ mod note;
 pub(crate) mod roles;
 mod rounding;
 mod standardise;
+mod summary;
 mod training;
 mod weights;
 
@@ -21,5 +22,6 @@ pub use note::{Note, NoteKind};
 pub use roles::{RoleChoice, Roles, split_names};
 pub(crate) use rounding::rounding_variance;
 pub use standardise::Standardiser;
+pub use summary::{ColumnSummary, LevelCounts, Moments, Present, Summary, row_hash};
 pub use training::TrainingTable;
 pub use weights::Weights;
