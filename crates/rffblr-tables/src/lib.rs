@@ -54,7 +54,7 @@ use std::path::Path;
 pub use error::{Place, TableError};
 pub use rffblr::table::{Column, ColumnsError, Format, MISSING, ReadOptions, Table, Values, nearest};
 pub use stream::{Block, Blocks, Parts, Types};
-pub use write::{write_csv, write_parquet};
+pub use write::{Writer, write_csv, write_parquet};
 
 use rffblr::internals::check_names;
 use source::Source;
