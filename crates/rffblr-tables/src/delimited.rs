@@ -18,8 +18,8 @@ use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
 use rffblr::internals::{Cells, Levels};
 
-/// The delimiter: that of the options, or of the first line, or else the usual one of the format; it is recognised if the
-/// format has none.
+/// The delimiter: that of the options, or of the first line, or else the usual one of the format; it is recognised if
+/// the format has none.
 pub(super) fn delimiter(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<u8, TableError> {
     let mut head = source.head()?;
     let named = blank_separator_line(&mut head);

@@ -38,8 +38,8 @@ pub(super) fn open(file: &str, path: &Path) -> Result<File, TableError> {
     File::open(path).map_err(|cause| TableError::Read { file: file.to_owned(), cause })
 }
 
-/// The decoder panics on some damaged files (version 60.1 on about one in a thousand with a few wrong bytes), which must
-/// not take the program down.
+/// The decoder panics on some damaged files (version 60.1 on about one in a thousand with a few wrong bytes), which
+/// must not take the program down.
 pub(super) fn guarded<T>(file: &str, read: impl FnOnce() -> Result<T, TableError>) -> Result<T, TableError> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         Err(TableError::Parquet { file: file.to_owned(), message: String::from("its parts contradict each other") })

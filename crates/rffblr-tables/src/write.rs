@@ -34,8 +34,8 @@ pub fn write_parquet(table: &Table, out: impl Write + Send) -> Result<(), TableE
     parquet.finish().map(drop)
 }
 
-/// Writes a table block by block, in memory that does not depend on the number of rows. A file is there as a whole once it
-/// is finished, or not at all.
+/// Writes a table block by block, in memory that does not depend on the number of rows. A file is there as a whole once
+/// it is finished, or not at all.
 pub struct Writer(Form);
 
 enum Form {
@@ -49,8 +49,8 @@ enum Output {
 }
 
 impl Writer {
-    /// Starts a file, which replaces another only if `replace` says so: Parquet if its name ends in `.parquet` or `.pq`,
-    /// else CSV. `-` is standard output, as CSV.
+    /// Starts a file, which replaces another only if `replace` says so: Parquet if its name ends in `.parquet` or
+    /// `.pq`, else CSV. `-` is standard output, as CSV.
     pub fn create(path: impl AsRef<Path>, replace: bool) -> Result<Writer, TableError> {
         let path = path.as_ref();
         if path.as_os_str() == "-" {

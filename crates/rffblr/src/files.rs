@@ -17,8 +17,8 @@ pub fn write_whole<E: From<io::Error>>(
     Ok(file.keep()?)
 }
 
-/// A file that is written whole or not at all: a temporary file in the same folder takes its name once everything is on the
-/// disk.
+/// A file that is written whole or not at all: a temporary file in the same folder takes its name once everything is on
+/// the disk.
 ///
 /// An existing file is replaced only if `replace` says so, and hands on its permissions. Terminals, pipes and the like
 /// are written to as they are.

@@ -72,10 +72,12 @@ pub struct Block {
 }
 
 impl Parts {
-    /// Opens files, folders and patterns such as `data/part-*.csv`, in which `*` and `?` may stand in the last component.
+    /// Opens files, folders and patterns such as `data/part-*.csv`, in which `*` and `?` may stand in the last
+    /// component.
     ///
-    /// Of a folder, but not of the folders in it, all CSV, TSV and Parquet files are taken; they are sorted by name, as are
-    /// those that match a pattern. The files must have the same columns, in any order, and all be text or all be Parquet.
+    /// Of a folder, but not of the folders in it, all CSV, TSV and Parquet files are taken; they are sorted by name, as
+    /// are those that match a pattern. The files must have the same columns, in any order, and all be text or all be
+    /// Parquet.
     pub fn open(paths: &[PathBuf], options: &ReadOptions) -> Result<Parts, TableError> {
         Ok(Parts { inner: Arc::new(Inner::open(paths, options)?) })
     }
@@ -101,8 +103,8 @@ impl Parts {
         Blocks(Pass::start(&self.inner, types.0.clone(), rows, false))
     }
 
-    /// The type of every column by the same rules as [`read`](super::read) has, which takes a pass over text files unless
-    /// the options list all columns.
+    /// The type of every column by the same rules as [`read`](super::read) has, which takes a pass over text files
+    /// unless the options list all columns.
     pub fn types(&self) -> Result<Types, TableError> {
         match self.first_types() {
             types if self.guessed(&types).next().is_none() => Ok(Types(types)),
@@ -110,7 +112,8 @@ impl Parts {
         }
     }
 
-    /// The types that the options and Parquet files declare, without a pass; a column of which neither says is left out.
+    /// The types that the options and Parquet files declare, without a pass; a column of which neither says is left
+    /// out.
     pub fn declared_types(&self) -> Types {
         let mut types = self.first_types();
         for column in self.guessed(&types).collect::<Vec<_>>() {
@@ -136,9 +139,9 @@ impl Parts {
 
     /// The type of every column, and whatever `add` makes of all blocks, from one pass if possible.
     ///
-    /// A column of a text file is taken for numbers until text is met in it. In the first block, the pass then starts again
-    /// with `start`; later on it is followed to the end, without `add`, so that it is known what the columns are, and
-    /// one more pass is made.
+    /// A column of a text file is taken for numbers until text is met in it. In the first block, the pass then starts
+    /// again with `start`; later on it is followed to the end, without `add`, so that it is known what the columns are,
+    /// and one more pass is made.
     pub fn survey<T>(
         &self,
         mut start: impl FnMut() -> T,

@@ -32,8 +32,8 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// Starts to read blocks of `rows` rows. With `guess`, text in a column of numbers whose type no one declared is counted
-    /// and taken as missing; without, it is an error.
+    /// Starts to read blocks of `rows` rows. With `guess`, text in a column of numbers whose type no one declared is
+    /// counted and taken as missing; without, it is an error.
     pub(super) fn start(inner: &Arc<Inner>, types: Vec<Option<bool>>, rows: usize, guess: bool) -> Pass {
         let (sender, blocks) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
@@ -139,8 +139,8 @@ impl<'a> Reading<'a> {
         parquet::pieces(&part.name, &reader, &columns, filling)
     }
 
-    /// The next rows are split into cells while the cells of these are read. That is done without the pool of threads that
-    /// computes: whoever waits for a block may be one of them.
+    /// The next rows are split into cells while the cells of these are read. That is done without the pool of threads
+    /// that computes: whoever waits for a block may be one of them.
     fn text(&mut self, part: &Part, input: File, delimiter: u8, filling: &mut Filling<'_>) -> Result<(), TableError> {
         let count = AtomicU64::new(0);
         let mut records = Records::new(&part.name, Counted { input, count: &count }, delimiter);

@@ -8,8 +8,8 @@ pub use column::{ColumnSummary, LevelCounts, Moments, Present};
 
 /// A summary of blocks of rows, in memory that does not depend on their number.
 ///
-/// Summaries of parts of the rows can be merged. Counts, levels and sample are the same for every order and every split of
-/// the rows into blocks; means and variances are so up to rounding.
+/// Summaries of parts of the rows can be merged. Counts, levels and sample are the same for every order and every split
+/// of the rows into blocks; means and variances are so up to rounding.
 ///
 /// The sample has the rows with the smallest [`row_hash`], so that every row has the same chance to be in it.
 #[derive(Clone, Debug)]
@@ -46,8 +46,8 @@ impl Summary {
         Summary { most_rows, seed, rows: 0, columns, ignored, candidates, cells, largest: u64::MAX }
     }
 
-    /// Adds the rows of a block, the first of which has the number `first_row`. No row may be added twice, and all blocks
-    /// have the same columns.
+    /// Adds the rows of a block, the first of which has the number `first_row`. No row may be added twice, and all
+    /// blocks have the same columns.
     pub fn add(&mut self, table: &Table, first_row: u64) -> Result<(), ColumnsError> {
         if self.columns.is_empty() {
             self.columns = table.columns().iter().map(ColumnSummary::empty).collect();

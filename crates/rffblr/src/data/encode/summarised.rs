@@ -12,10 +12,10 @@ impl Encoder {
     /// Learns from a summary what the inputs of a table become: as [`Encoder::learn`] does from all of its rows, except
     /// for what only the sample can tell.
     ///
-    /// Levels, gaps and whether a column varies are those of all rows, also of rows without any target. Medians are those
-    /// of the rows of the sample with a target; if none of them has a value, the mean of all rows stands in. What a
-    /// column looks like (a time, names of units, a count of rows, an identifier with more levels than are counted) is
-    /// judged by the sample.
+    /// Levels, gaps and whether a column varies are those of all rows, also of rows without any target. Medians are
+    /// those of the rows of the sample with a target; if none of them has a value, the mean of all rows stands in. What
+    /// a column looks like (a time, names of units, a count of rows, an identifier with more levels than are counted)
+    /// is judged by the sample.
     pub fn learn_summary(
         summary: &Summary,
         roles: &Roles,

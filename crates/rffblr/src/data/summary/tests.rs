@@ -83,7 +83,7 @@ proptest! {
         for (k, end) in ends.into_iter().enumerate() {
             let block = part(&table, first..end);
             // Some blocks join the summary of an earlier one.
-            if let Some(known) = parts.last_mut().filter(|_| row_hash(order, k as u64) % 2 == 0) {
+            if let Some(known) = parts.last_mut().filter(|_| row_hash(order, k as u64).is_multiple_of(2)) {
                 Summary::add(known, &block, first as u64).unwrap();
             } else {
                 let mut summary = Summary::new(most_rows, 5);
