@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 
-use super::cells::{Cell, Levels, is_missing, parse, settle};
+use super::cells::{Cell, is_missing, parse, settle};
 use super::error::Place;
 use super::records::MAX_RECORD;
 use super::scan::MAX_CELLS;
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, nearest, plan};
-use rffblr::internals::excerpt;
+use rffblr::internals::{Levels, excerpt};
 
 /// What an attribute holds, with the cells read so far.
 enum Cells {
@@ -68,7 +68,8 @@ pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, 
             Cells::Nominal(levels) | Cells::Text(levels) => levels.finish(),
             Cells::Date | Cells::Ignored => continue,
         };
-        table.push(settle(&file, Column { name, values }, wish)?);
+        let values = settle(&file, &name, values, 0, wish)?;
+        table.push(Column { name, values });
     }
     Ok(Table::new(table)?)
 }
@@ -337,7 +338,9 @@ impl Cells {
                 }
             },
             (Cells::Text(levels), Some(cell)) if blank(cell) => levels.push_missing(),
-            (Cells::Text(levels), Some(cell)) => levels.push(&cell.text),
+            (Cells::Text(levels), Some(cell)) => {
+                levels.push(&cell.text);
+            }
         }
         Ok(())
     }

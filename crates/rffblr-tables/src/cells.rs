@@ -1,11 +1,10 @@
 //! Single cells: what is missing, what is a number, and how text is stored as codes.
 
-use std::collections::HashMap;
 use std::str::Utf8Error;
 
 use super::error::Place;
-use super::{Column, MISSING, TableError, Values, Wish};
-use rffblr::internals::number_text;
+use super::{TableError, Values, Wish};
+use rffblr::internals::{Levels, number_text};
 
 /// Spellings of a missing value, the errors of spreadsheets among them; letters in either case.
 const MISSING_WORDS: [&str; 16] = [
@@ -52,100 +51,15 @@ pub(super) fn number_in(text: &str) -> Option<f64> {
     }
 }
 
-/// Text stored as codes into the list of distinct texts.
-#[derive(Default)]
-pub(super) struct Levels {
-    index: HashMap<String, u32>,
-    codes: Vec<u32>,
-}
-
-impl Levels {
-    /// A column that starts with `count` missing cells.
-    pub(super) fn after_missing(count: usize) -> Levels {
-        Levels { index: HashMap::new(), codes: vec![MISSING; count] }
-    }
-
-    /// Number of cells.
-    pub(super) fn len(&self) -> usize {
-        self.codes.len()
-    }
-
-    /// Adds a level that no cell has used yet; false if it is there already.
-    pub(super) fn declare(&mut self, level: &str) -> bool {
-        let new = self.code(level).is_none();
-        if new {
-            let code = self.next_code();
-            self.index.insert(level.to_owned(), code);
-        }
-        new
-    }
-
-    /// The code of a known level.
-    pub(super) fn code(&self, text: &str) -> Option<u32> {
-        self.index.get(text).copied()
-    }
-
-    /// The known levels, in no particular order.
-    pub(super) fn known(&self) -> impl Iterator<Item = &str> {
-        self.index.keys().map(String::as_str)
-    }
-
-    /// Counts the cells whose text has a property and those whose text has not; missing cells are neither.
-    pub(super) fn count_cells(&self, property: impl Fn(&str) -> bool) -> (usize, usize) {
-        let mut holds = vec![false; self.index.len()];
-        for (text, &code) in &self.index {
-            if let Some(flag) = holds.get_mut(code as usize) {
-                *flag = property(text);
-            }
-        }
-        let flags = self.codes.iter().filter_map(|&code| holds.get(code as usize));
-        flags.fold((0, 0), |(with, without), &flag| if flag { (with + 1, without) } else { (with, without + 1) })
-    }
-
-    /// Appends a cell by its code.
-    pub(super) fn push_code(&mut self, code: u32) {
-        self.codes.push(code);
-    }
-
-    /// Appends a cell, adding its text to the levels if it is new.
-    pub(super) fn push(&mut self, text: &str) {
-        let code = match self.code(text) {
-            Some(code) => code,
-            None => {
-                let code = self.next_code();
-                self.index.insert(text.to_owned(), code);
-                code
-            }
-        };
-        self.codes.push(code);
-    }
-
-    pub(super) fn push_missing(&mut self) {
-        self.codes.push(MISSING);
-    }
-
-    pub(super) fn finish(self) -> Values {
-        let mut levels: Vec<(u32, String)> = self.index.into_iter().map(|(l, c)| (c, l)).collect();
-        levels.sort_unstable_by_key(|(code, _)| *code);
-        Values::Text { levels: levels.into_iter().map(|(_, level)| level).collect(), codes: self.codes }
-    }
-
-    fn next_code(&self) -> u32 {
-        // Four billion distinct texts do not fit into memory, so the fallback is never reached.
-        u32::try_from(self.index.len()).unwrap_or(MISSING)
-    }
-}
-
-/// Turns a column of a typed format into what the options wish for.
-pub(super) fn settle(file: &str, column: Column, wish: Wish) -> Result<Column, TableError> {
-    let Column { name, values } = column;
-    let values = match values {
+/// Turns cells of a typed format into what the options wish for; `first` is the row of the first cell, from 0.
+pub(super) fn settle(file: &str, name: &str, values: Values, first: usize, wish: Wish) -> Result<Values, TableError> {
+    Ok(match values {
         Values::Numeric(numbers) => {
             if let Some(row) = numbers.iter().position(|x| x.is_infinite()) {
                 return Err(TableError::Infinite {
                     file: file.to_owned(),
-                    place: Place::Row(row + 1),
-                    column: name,
+                    place: Place::Row(first + row + 1),
+                    column: name.to_owned(),
                     text: number_text(numbers[row]),
                 });
             }
@@ -173,8 +87,8 @@ pub(super) fn settle(file: &str, column: Column, wish: Wish) -> Result<Column, T
                     Some(None) => {
                         return Err(TableError::NotNumeric {
                             file: file.to_owned(),
-                            place: Place::Row(row + 1),
-                            column: name,
+                            place: Place::Row(first + row + 1),
+                            column: name.to_owned(),
                             text: levels[code as usize].clone(),
                         });
                     }
@@ -184,8 +98,7 @@ pub(super) fn settle(file: &str, column: Column, wish: Wish) -> Result<Column, T
             Values::Numeric(numbers)
         }
         values => values,
-    };
-    Ok(Column { name, values })
+    })
 }
 
 fn finite(text: &str) -> Option<f64> {

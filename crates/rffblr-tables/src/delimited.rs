@@ -4,27 +4,23 @@
 //! meets text after numbers is counted to the end of the file and, if it is to be text, read again in a
 //! second pass, because its first cells were kept as numbers only.
 
-use std::collections::HashSet;
 use std::io::Read;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::cells::{Cell, Levels, is_missing, number_in, parse, plain_number};
+use super::cells::{Cell, is_missing, parse, plain_number};
 use super::delimiter::{blank_separator_line, recognise_delimiter, suspect_delimiter};
 use super::error::Place;
+use super::guess::{Found, Guess};
 use super::records::{Batch, Records};
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
-use rffblr::internals::{has_comma_inside, is_percentage};
+use rffblr::internals::{Cells, Levels};
 
-/// A column with at least this share of numbers and more than this many different ones is meant to be numeric.
-const MOSTLY: f64 = 0.9;
-const MANY_NUMBERS: usize = 20;
-
-/// Reads a table. The delimiter is that of the options, or of the first line, or else the usual one of the format; it is
-/// recognised if the format has none.
-pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<Table, TableError> {
-    let file = source.name().to_owned();
+/// The delimiter: that of the options, or of the first line, or else the usual one of the format; it is recognised if
+/// the format has none.
+pub(super) fn delimiter(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<u8, TableError> {
     let mut head = source.head()?;
     let named = blank_separator_line(&mut head);
     let delimiter = match options.delimiter.or(named).or(usual) {
@@ -32,10 +28,16 @@ pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions
         Some(delimiter) => delimiter,
         None => recognise_delimiter(&head),
     };
-    if let Some(error) = suspect_delimiter(&file, &head, delimiter) {
-        return Err(error);
+    match suspect_delimiter(source.name(), &head, delimiter) {
+        Some(error) => Err(error),
+        None => Ok(delimiter),
     }
+}
 
+/// Reads a table.
+pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<Table, TableError> {
+    let file = source.name().to_owned();
+    let delimiter = delimiter(source, usual, options)?;
     let mut records = Records::new(&file, source.open()?, delimiter);
     let mut batch = Batch::default();
     let names = records.start(&mut batch)?;
@@ -46,7 +48,7 @@ pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions
     drop(records);
 
     for column in &mut columns {
-        column.end_of_first_pass(&file)?;
+        column.end_of_first_pass()?;
     }
     if columns.iter().any(|column| !column.complete) {
         let mut records = Records::new(&file, source.open()?, delimiter);
@@ -55,9 +57,6 @@ pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions
             drop(records);
             return Err(TableError::Changed { file });
         }
-    }
-    for column in &columns {
-        column.check_spelling(&file)?;
     }
     Ok(Table::new(columns.into_iter().filter_map(Building::finish).collect())?)
 }
@@ -76,7 +75,8 @@ fn read_rows<R: Read + Send>(
     loop {
         let read_cells = || -> Vec<(usize, TableError)> {
             let columns = columns.par_iter_mut().enumerate();
-            let flaw = |(index, column): (usize, &mut Building)| column.read(file, &batch, index).err();
+            let flaw =
+                |(index, column): (usize, &mut Building)| column.read(file, &batch, 0..batch.rows(), index).err();
             columns.filter_map(flaw).collect()
         };
         let (scanned, flaws) = rayon::join(|| records.next(&mut next), read_cells);
@@ -94,91 +94,86 @@ fn read_rows<R: Read + Send>(
 }
 
 /// A column under construction.
-struct Building {
-    name: String,
+pub(super) struct Building {
+    pub(super) name: String,
     wish: Wish,
-    cells: Cells,
+    /// `None` if the column is ignored.
+    cells: Option<Cells>,
+    /// Whether the type of the cells is settled: text among numbers is then counted and missing.
+    settled: bool,
     /// Needs no further cells.
     complete: bool,
-    /// Cells read as numbers while the column was numeric.
-    numbers: usize,
-    /// Cells of text while the column was numeric.
-    texts: usize,
-    first_text: Option<Found>,
-    first_infinite: Option<Found>,
-}
-
-enum Cells {
-    Numbers(Vec<f64>),
-    Text(Levels),
-    Ignored,
-}
-
-/// A cell to be named in a message.
-struct Found {
-    line: u64,
-    text: String,
+    pub(super) guess: Guess,
 }
 
 impl Building {
     fn new(name: String, wish: Wish) -> Building {
-        Building {
-            name,
-            wish,
-            cells: match wish {
-                Wish::Ignore => Cells::Ignored,
-                Wish::Text => Cells::Text(Levels::default()),
-                Wish::Guess | Wish::Numeric => Cells::Numbers(Vec::new()),
-            },
-            complete: wish == Wish::Ignore,
-            numbers: 0,
-            texts: 0,
-            first_text: None,
-            first_infinite: None,
-        }
+        let cells = (wish != Wish::Ignore).then(|| Cells::empty(wish == Wish::Text));
+        Building { name, wish, cells, settled: false, complete: wish == Wish::Ignore, guess: Guess::default() }
     }
 
-    /// Appends the cells of a batch; a flaw comes with its row in the batch.
-    fn read(&mut self, file: &str, batch: &Batch, index: usize) -> Result<(), (usize, TableError)> {
+    /// A column that is kept as text or as numbers, whatever its cells.
+    pub(super) fn settled(name: String, wish: Wish, text: bool) -> Building {
+        Building { cells: Some(Cells::empty(text)), settled: true, ..Building::new(name, wish) }
+    }
+
+    /// Appends the cells of some rows of a batch; a flaw comes with its row in the batch.
+    pub(super) fn read(
+        &mut self,
+        file: &str,
+        batch: &Batch,
+        rows: Range<usize>,
+        index: usize,
+    ) -> Result<(), (usize, TableError)> {
         if self.complete {
             return Ok(());
         }
-        for row in 0..batch.rows() {
+        let before = self.cells.as_ref().map_or(0, Cells::len);
+        for row in rows {
             let bytes = batch.cell(row, index);
             // Nearly all cells of a large file are plain numbers, which take the short way.
-            if let Cells::Numbers(numbers) = &mut self.cells
+            if let Some(Cells::Numbers(numbers)) = &mut self.cells
                 && let Some(number) = plain_number(bytes)
             {
                 numbers.push(number);
-                self.numbers += 1;
+                self.guess.numbers += 1;
                 continue;
             }
             self.push(file, bytes, || batch.line(row, index)).map_err(|error| (row, error))?;
+        }
+        if let Some(Cells::Numbers(numbers)) = &self.cells {
+            self.guess.compare(numbers.get(before..).unwrap_or(&[]));
         }
         Ok(())
     }
 
     fn push(&mut self, file: &str, bytes: &[u8], line: impl Fn() -> u64) -> Result<(), TableError> {
         let not_utf8 = |_| TableError::NotUtf8 { file: file.to_owned(), line: line() };
+        let found = |text: &str| Found { file: file.to_owned(), line: line(), text: text.to_owned() };
+        let guess = &mut self.guess;
         let numbers = match &mut self.cells {
-            Cells::Ignored => return Ok(()),
-            Cells::Text(levels) => {
-                match std::str::from_utf8(bytes).map_err(not_utf8)?.trim_ascii() {
-                    text if is_missing(text) => levels.push_missing(),
-                    text => levels.push(text),
+            None => return Ok(()),
+            Some(Cells::Text(levels)) => {
+                let text = std::str::from_utf8(bytes).map_err(not_utf8)?.trim_ascii();
+                if is_missing(text) {
+                    levels.push_missing();
+                    return Ok(());
+                }
+                levels.push(text);
+                if self.wish == Wish::Guess && guess.first_text.is_none() && matches!(parse(bytes), Ok(Cell::Text(_))) {
+                    guess.first_text = Some(found(text));
                 }
                 return Ok(());
             }
-            Cells::Numbers(numbers) => numbers,
+            Some(Cells::Numbers(numbers)) => numbers,
         };
         match parse(bytes).map_err(not_utf8)? {
             Cell::Missing => numbers.push(f64::NAN),
             Cell::Number(number) => {
                 numbers.push(number);
-                self.numbers += 1;
-                if number.is_infinite() && self.first_infinite.is_none() {
-                    let text = String::from_utf8_lossy(bytes).trim_ascii().to_owned();
-                    self.first_infinite = Some(Found { line: line(), text });
+                guess.numbers += 1;
+                if number.is_infinite() && guess.first_infinite.is_none() {
+                    guess.first_infinite = Some(found(String::from_utf8_lossy(bytes).trim_ascii()));
                 }
             }
             Cell::Text(text) if self.wish == Wish::Numeric => {
@@ -190,16 +185,15 @@ impl Building {
                 });
             }
             Cell::Text(text) => {
-                if self.first_text.is_none() {
-                    let text = text.to_owned();
-                    self.first_text = Some(Found { line: line(), text });
+                if guess.first_text.is_none() {
+                    guess.first_text = Some(found(text));
                 }
-                if self.numbers == 0 {
+                if guess.numbers == 0 && !self.settled {
                     let mut levels = Levels::after_missing(numbers.len());
                     levels.push(text);
-                    self.cells = Cells::Text(levels);
+                    self.cells = Some(Cells::Text(levels));
                 } else {
-                    self.texts += 1;
+                    guess.count_text(text, 1);
                     numbers.push(f64::NAN);
                 }
             }
@@ -207,90 +201,56 @@ impl Building {
         Ok(())
     }
 
-    /// Refuses a column that looks wrong, and empties one that has to be read again as text.
-    fn end_of_first_pass(&mut self, file: &str) -> Result<(), TableError> {
-        self.complete = true;
-        let (numbers, texts, different) = match &self.cells {
-            Cells::Numbers(_) if self.texts == 0 => {
-                let Some(infinite) = &self.first_infinite else {
-                    return Ok(());
-                };
-                return Err(TableError::Infinite {
-                    file: file.to_owned(),
-                    place: Place::Line(infinite.line),
-                    column: self.name.clone(),
-                    text: infinite.text.clone(),
-                });
-            }
-            Cells::Numbers(numbers) => {
-                let present = numbers.iter().copied().filter(|x| !x.is_nan());
-                let different = many_different(present);
-                self.complete = false;
-                (self.numbers, self.texts, different)
-            }
-            Cells::Text(levels) => {
-                let (numbers, texts) = levels.count_cells(|level| number_in(level).is_some());
-                let present = levels.known().filter_map(number_in);
-                (numbers, texts, many_different(present))
-            }
-            Cells::Ignored => return Ok(()),
-        };
-        let cells = numbers + texts;
-        if let Some(found) = &self.first_text
-            && different
-            && numbers as f64 >= MOSTLY * cells as f64
-        {
-            return Err(TableError::MostlyNumeric {
-                file: file.to_owned(),
-                place: Place::Line(found.line),
-                column: self.name.clone(),
-                text: found.text.clone(),
-                numbers,
-                cells,
-            });
+    /// Whether it is kept as text.
+    pub(super) fn is_text(&self) -> bool {
+        self.cells.as_ref().is_some_and(Cells::is_text)
+    }
+
+    /// Whether its type is to be found out.
+    pub(super) fn is_guess(&self) -> bool {
+        self.wish == Wish::Guess
+    }
+
+    /// Whether text was met although it is kept as numbers.
+    pub(super) fn surprised(&self) -> bool {
+        self.guess.texts > 0 && !self.is_text()
+    }
+
+    /// Hands over the cells of a settled column, counted.
+    pub(super) fn take(&mut self) -> Result<Values, TableError> {
+        match (self.wish, &self.cells) {
+            (Wish::Guess, Some(Cells::Text(levels))) => self.guess.count_levels(levels),
+            (Wish::Numeric, _) => self.guess.check_finite(&self.name)?,
+            _ => {}
         }
-        if !self.complete {
-            self.cells = Cells::Text(Levels::default());
+        Ok(self.cells.as_mut().map_or(Values::Numeric(Vec::new()), Cells::take))
+    }
+
+    /// Refuses a column that looks wrong, and empties one that has to be read again as text.
+    fn end_of_first_pass(&mut self) -> Result<(), TableError> {
+        self.complete = true;
+        match (self.wish, &self.cells) {
+            (Wish::Ignore | Wish::Text, _) | (_, None) => {}
+            (Wish::Numeric, _) => self.guess.check_finite(&self.name)?,
+            (Wish::Guess, Some(Cells::Text(levels))) => {
+                self.guess.count_levels(levels);
+                self.guess.is_text(&self.name)?;
+            }
+            (Wish::Guess, Some(Cells::Numbers(_))) => {
+                if self.guess.is_text(&self.name)? {
+                    self.complete = false;
+                    self.cells = Some(Cells::empty(true));
+                }
+            }
         }
         Ok(())
     }
 
-    /// Refuses a column of nothing but numbers, some of them with commas inside, and one of percentages.
-    fn check_spelling(&self, file: &str) -> Result<(), TableError> {
-        let (Cells::Text(levels), Some(found)) = (&self.cells, &self.first_text) else {
-            return Ok(());
-        };
-        let (file, column) = (file.to_owned(), self.name.clone());
-        if levels.known().all(|level| number_in(level).is_some() || has_comma_inside(level)) {
-            let (place, text) = (Place::Line(found.line), found.text.clone());
-            return Err(TableError::CommaInNumber { file, place, column, text });
-        }
-        let (signs, others) = levels.count_cells(is_percentage);
-        let (numbers, _) = levels.count_cells(|level| number_in(level).is_some());
-        let cells = signs + others;
-        match levels.known().filter(|level| is_percentage(level)).min() {
-            Some(example) if (signs + numbers) as f64 >= MOSTLY * cells as f64 => {
-                Err(TableError::PercentSign { file, column, example: example.to_owned(), signs, cells })
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn finish(self) -> Option<Column> {
-        let values = match self.cells {
-            Cells::Ignored => return None,
-            Cells::Text(levels) => levels.finish(),
-            Cells::Numbers(mut numbers) => {
-                numbers.shrink_to_fit();
-                Values::Numeric(numbers)
-            }
-        };
-        let name = self.name;
-        Some(Column { name, values })
+        let mut cells = self.cells?;
+        if let Cells::Numbers(numbers) = &mut cells {
+            numbers.shrink_to_fit();
+        }
+        Some(Column { name: self.name, values: cells.finish() })
     }
-}
-
-fn many_different(mut numbers: impl Iterator<Item = f64>) -> bool {
-    let mut seen = HashSet::new();
-    numbers.any(|number| seen.insert(number.to_bits()) && seen.len() > MANY_NUMBERS)
 }

@@ -187,6 +187,50 @@ pub enum TableError {
     #[error("{file} changed while it was being read; try again once it is complete")]
     Changed { file: String },
 
+    /// A file that was there when it was first looked at.
+    #[error("{file} is gone, although it was there at the start; put it back and start again")]
+    Vanished { file: String },
+
+    /// A caller asked to stop.
+    #[error("reading was stopped before its end")]
+    Stopped,
+
+    /// Nothing that a folder, a pattern or a list stands for.
+    #[error(
+        "{path} names no CSV, TSV or Parquet file; name files, a folder with some, or a pattern such as 'data/*.csv'"
+    )]
+    NoFiles { path: String },
+
+    /// A format or a source that cannot be read block by block.
+    #[error("{file}: {what} cannot be read block by block; write it as a CSV or Parquet file, or read it as a whole")]
+    NotInBlocks { file: String, what: &'static str },
+
+    /// Text and Parquet files, which are likely the same rows twice.
+    #[error(
+        "{file} and {first} are of different formats; name files of one format only, with a pattern such as \
+         'data/*.parquet' if they share a folder"
+    )]
+    MixedFormats { file: String, first: String },
+
+    /// Files of one table with different columns.
+    #[error(
+        "{file} {} column {}, {first} {}; give both the same columns, ignore this one, or leave the file out",
+        if *extra { "has a" } else { "has no" },
+        excerpt(column),
+        if *extra { "has not" } else { "has" }
+    )]
+    OtherColumns { file: String, first: String, column: String, extra: bool },
+
+    /// Files of one table that declare different types.
+    #[error(
+        "{file}, column {}: {} here, {} in {first}; write both with one type, ignore the column, or list it as text \
+         or as numeric",
+        excerpt(column),
+        if *text { "text" } else { "numbers" },
+        if *text { "numbers" } else { "text" }
+    )]
+    OtherType { file: String, first: String, column: String, text: bool },
+
     /// Columns that do not form a table.
     #[error(transparent)]
     Columns(#[from] ColumnsError),

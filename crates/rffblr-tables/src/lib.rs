@@ -41,17 +41,20 @@ mod cells;
 mod delimited;
 mod delimiter;
 mod error;
+mod guess;
 mod parquet;
 mod records;
 mod scan;
 mod source;
+mod stream;
 mod write;
 
 use std::path::Path;
 
 pub use error::{Place, TableError};
 pub use rffblr::table::{Column, ColumnsError, Format, MISSING, ReadOptions, Table, Values, nearest};
-pub use write::{write_csv, write_parquet};
+pub use stream::{Block, Blocks, Parts, Types};
+pub use write::{Writer, write_csv, write_parquet};
 
 use rffblr::internals::check_names;
 use source::Source;

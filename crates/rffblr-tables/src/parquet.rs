@@ -2,65 +2,122 @@
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use ::parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::DataType;
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
-use ::parquet::schema::types::Type;
+use ::parquet::schema::types::{SchemaDescPtr, Type};
 use bytes::Bytes;
 
-use super::cells::{Levels, settle};
+use super::cells::settle;
 use super::error::Place;
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
-use rffblr::internals::excerpt;
+use rffblr::internals::{Cells, Levels, excerpt};
 
 /// Rows decoded at a time.
 const BATCH: usize = 8192;
 
 /// Reads a table.
-///
-/// The decoder panics on some damaged files (version 60.1 on about one in a thousand with a few wrong bytes),
-/// which must not take the program down.
 pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, TableError> {
     let file = source.name().to_owned();
-    let attempt = AssertUnwindSafe(|| match source.path() {
-        Some(path) => {
-            let input = File::open(path).map_err(|cause| TableError::Read { file: file.clone(), cause })?;
-            read_chunks(&file, input, options)
+    match source.path() {
+        Some(path) => guarded(&file, || read_whole(&file, open(&file, path)?, options)),
+        None => {
+            let bytes = Bytes::from(source.all()?);
+            guarded(&file, || read_whole(&file, bytes, options))
         }
-        None => read_chunks(&file, Bytes::from(source.all()?), options),
-    });
-    catch_unwind(attempt).unwrap_or_else(|_| {
-        Err(TableError::Parquet { file: file.clone(), message: String::from("its parts contradict each other") })
+    }
+}
+
+/// Opens a file, so that its parts can be read as they are needed.
+pub(super) fn open(file: &str, path: &Path) -> Result<File, TableError> {
+    File::open(path).map_err(|cause| TableError::Read { file: file.to_owned(), cause })
+}
+
+/// The decoder panics on some damaged files (version 60.1 on about one in a thousand with a few wrong bytes), which
+/// must not take the program down.
+pub(super) fn guarded<T>(file: &str, read: impl FnOnce() -> Result<T, TableError>) -> Result<T, TableError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        Err(TableError::Parquet { file: file.to_owned(), message: String::from("its parts contradict each other") })
     })
 }
 
-/// A column that is kept, with the cells read so far.
-struct Building {
-    name: String,
-    wish: Wish,
+/// A column of a file that is kept.
+pub(super) struct Stored {
+    pub(super) name: String,
+    pub(super) wish: Wish,
+    /// Whether its type is text; `None` if the file has a column without any value and declares no type.
+    pub(super) text: Option<bool>,
     /// Position among the leaves of the schema.
     leaf: usize,
     unsigned: bool,
-    cells: Cells,
 }
 
-enum Cells {
-    Numbers(Vec<f64>),
-    Text(Levels),
+/// Where the rows of a file go, a piece at a time.
+pub(super) trait Sink {
+    /// Most rows to send in the next piece, at least one.
+    fn wanted(&self) -> usize;
+
+    /// Takes some rows of all columns; `done` is the share of the file that is read after them.
+    fn add(&mut self, piece: Vec<Values>, done: f64) -> Result<(), TableError>;
 }
 
-fn read_chunks(file: &str, input: impl ChunkReader + 'static, options: &ReadOptions) -> Result<Table, TableError> {
-    let damaged = |error: ParquetError| TableError::Parquet { file: file.to_owned(), message: error.to_string() };
-    let reader = SerializedFileReader::new(input).map_err(damaged)?;
-    let mut columns = read_schema(file, &reader, options)?;
+/// All rows, a row group at a time.
+struct Whole(Vec<Cells>);
+
+impl Sink for Whole {
+    fn wanted(&self) -> usize {
+        usize::MAX
+    }
+
+    fn add(&mut self, piece: Vec<Values>, _: f64) -> Result<(), TableError> {
+        for (cells, values) in self.0.iter_mut().zip(&piece) {
+            cells.extend(values, 0..values.len());
+        }
+        Ok(())
+    }
+}
+
+fn read_whole(file: &str, input: impl ChunkReader + 'static, options: &ReadOptions) -> Result<Table, TableError> {
+    let reader = reader(file, input)?;
+    let columns = Description::of(&reader).columns(file, options)?;
+    let is_text = |column: &Stored| match column.wish {
+        Wish::Text => true,
+        Wish::Numeric => false,
+        Wish::Guess | Wish::Ignore => column.text == Some(true),
+    };
+    let mut whole = Whole(columns.iter().map(|column| Cells::empty(is_text(column))).collect());
+    pieces(file, &reader, &columns, &mut whole)?;
+    let column = |(column, cells): (Stored, Cells)| Column { name: column.name, values: cells.finish() };
+    Ok(Table::new(columns.into_iter().zip(whole.0).map(column).collect())?)
+}
+
+/// A file whose description is read; its rows are not.
+pub(super) fn reader<R: ChunkReader + 'static>(file: &str, input: R) -> Result<SerializedFileReader<R>, TableError> {
+    SerializedFileReader::new(input).map_err(|error| damaged(file, error))
+}
+
+fn damaged(file: &str, error: ParquetError) -> TableError {
+    TableError::Parquet { file: file.to_owned(), message: error.to_string() }
+}
+
+/// Reads all rows of some columns, row group by row group, in pieces that the sink asks for.
+pub(super) fn pieces<R: ChunkReader + 'static>(
+    file: &str,
+    reader: &SerializedFileReader<R>,
+    columns: &[Stored],
+    sink: &mut impl Sink,
+) -> Result<(), TableError> {
+    let all_rows = reader.metadata().file_metadata().num_rows().max(1) as f64;
+    let mut first = 0;
     for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(damaged)?;
-        let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
-        for column in &mut columns {
+        let group = reader.get_row_group(group).map_err(|error| damaged(file, error))?;
+        let mut chunks = Vec::with_capacity(columns.len());
+        for column in columns {
             let chunk = group.metadata().columns().get(column.leaf);
             match chunk.map(|chunk| chunk.compression()) {
                 Some(Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_)) => {}
@@ -71,71 +128,77 @@ fn read_chunks(file: &str, input: impl ChunkReader + 'static, options: &ReadOpti
                         codec: other.to_string(),
                     });
                 }
-                None => return Err(damaged(ParquetError::General("missing column".into()))),
+                None => return Err(damaged(file, ParquetError::General("missing column".into()))),
             }
-            let cells = group.get_column_reader(column.leaf).map_err(damaged)?;
-            let before = column.cells.len();
-            column.read(file, cells)?;
-            let found = column.cells.len() - before;
-            if found != rows {
-                let message = format!("{found} of {rows} cells in column {}", excerpt(&column.name));
-                return Err(damaged(ParquetError::General(message)));
+            chunks.push(group.get_column_reader(column.leaf).map_err(|error| damaged(file, error))?);
+        }
+        let end = first + usize::try_from(group.metadata().num_rows()).unwrap_or(0);
+        while first < end {
+            let rows = sink.wanted().min(end - first);
+            let mut piece = Vec::with_capacity(columns.len());
+            for (column, chunk) in columns.iter().zip(&mut chunks) {
+                let values = column.read(file, chunk, first, rows)?;
+                if values.len() != rows {
+                    let (found, name) = (values.len(), excerpt(&column.name));
+                    let message = format!("{found} of {rows} cells in column {name} from data row {}", first + 1);
+                    return Err(damaged(file, ParquetError::General(message)));
+                }
+                piece.push(settle(file, &column.name, values, first, column.wish)?);
             }
+            first += rows;
+            sink.add(piece, first as f64 / all_rows)?;
         }
     }
-    let mut table = Vec::with_capacity(columns.len());
-    for Building { name, wish, cells, .. } in columns {
-        let values = match cells {
-            Cells::Numbers(numbers) => Values::Numeric(numbers),
-            Cells::Text(levels) => levels.finish(),
-        };
-        table.push(settle(file, Column { name, values }, wish)?);
-    }
-    Ok(Table::new(table)?)
+    Ok(())
 }
 
-/// Lists the columns to keep and refuses those that have no place in a table.
-fn read_schema<R: ChunkReader + 'static>(
-    file: &str,
-    reader: &SerializedFileReader<R>,
-    options: &ReadOptions,
-) -> Result<Vec<Building>, TableError> {
-    let schema = reader.metadata().file_metadata().schema_descr();
-    let fields = schema.root_schema().get_fields();
-    if fields.is_empty() {
-        let file = file.to_owned();
-        return Err(TableError::Empty { file });
+/// What a file says about its columns.
+pub(super) struct Description(SchemaDescPtr);
+
+impl Description {
+    pub(super) fn of<R: ChunkReader + 'static>(reader: &SerializedFileReader<R>) -> Description {
+        Description(reader.metadata().file_metadata().schema_descr_ptr())
     }
-    let names: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();
-    let wishes = plan(file, &names, options)?;
-    let mut columns = Vec::with_capacity(fields.len());
-    for leaf in 0..schema.num_columns() {
-        let root = schema.get_column_root_idx(leaf);
-        let (Some(field), Some(name), Some(&wish)) = (fields.get(root), names.get(root), wishes.get(root)) else {
-            continue;
-        };
-        if wish == Wish::Ignore {
-            continue;
-        }
-        let unsupported = |(kind, remedy): (&str, &'static str)| TableError::Unsupported {
-            file: file.to_owned(),
-            column: name.clone(),
-            kind: kind.to_owned(),
-            remedy,
-        };
-        if field.is_group() || schema.column(leaf).max_rep_level() > 0 {
-            let remedy = "flatten it into plain columns";
-            return Err(unsupported(("a nested column", remedy)));
-        }
-        columns.push(Building {
-            name: name.clone(),
-            wish,
-            leaf,
-            unsigned: is_unsigned(field),
-            cells: empty_cells(field).map_err(unsupported)?,
-        });
+
+    /// The names of all columns.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.root_schema().get_fields().iter().map(|field| field.name().to_owned()).collect()
     }
-    Ok(columns)
+
+    /// The columns to keep; refuses those that have no place in a table.
+    pub(super) fn columns(&self, file: &str, options: &ReadOptions) -> Result<Vec<Stored>, TableError> {
+        let schema = &self.0;
+        let fields = schema.root_schema().get_fields();
+        if fields.is_empty() {
+            let file = file.to_owned();
+            return Err(TableError::Empty { file });
+        }
+        let names = self.names();
+        let wishes = plan(file, &names, options)?;
+        let mut columns = Vec::with_capacity(fields.len());
+        for leaf in 0..schema.num_columns() {
+            let root = schema.get_column_root_idx(leaf);
+            let (Some(field), Some(name), Some(&wish)) = (fields.get(root), names.get(root), wishes.get(root)) else {
+                continue;
+            };
+            if wish == Wish::Ignore {
+                continue;
+            }
+            let unsupported = |(kind, remedy): (&str, &'static str)| TableError::Unsupported {
+                file: file.to_owned(),
+                column: name.clone(),
+                kind: kind.to_owned(),
+                remedy,
+            };
+            if field.is_group() || schema.column(leaf).max_rep_level() > 0 {
+                let remedy = "flatten it into plain columns";
+                return Err(unsupported(("a nested column", remedy)));
+            }
+            let text = is_text(field).map_err(unsupported)?;
+            columns.push(Stored { name: name.clone(), wish, text, leaf, unsigned: is_unsigned(field) });
+        }
+        Ok(columns)
+    }
 }
 
 fn is_unsigned(field: &Type) -> bool {
@@ -147,8 +210,8 @@ fn is_unsigned(field: &Type) -> bool {
     }
 }
 
-/// The cells for a type, or what the type is called and how to avoid it.
-fn empty_cells(field: &Type) -> Result<Cells, (&'static str, &'static str)> {
+/// Whether a type is text, or what it is called and how to avoid it.
+fn is_text(field: &Type) -> Result<Option<bool>, (&'static str, &'static str)> {
     use ConvertedType as C;
     use LogicalType as L;
     let info = field.get_basic_info();
@@ -160,7 +223,8 @@ fn empty_cells(field: &Type) -> Result<Cells, (&'static str, &'static str)> {
         Some(L::Decimal(_)) => return Err(decimal),
         Some(L::Float16) => return Err(("a half precision number", "write it as a double")),
         // A column without any value has type null.
-        None | Some(L::String | L::Enum | L::Json | L::Integer(_) | L::Unknown) => {}
+        Some(L::Unknown) => return Ok(None),
+        None | Some(L::String | L::Enum | L::Json | L::Integer(_)) => {}
         Some(_) => return Err(binary),
     }
     match info.converted_type() {
@@ -173,95 +237,83 @@ fn empty_cells(field: &Type) -> Result<Cells, (&'static str, &'static str)> {
     match field.get_physical_type() {
         Physical::INT96 => Err(time),
         Physical::FIXED_LEN_BYTE_ARRAY => Err(binary),
-        Physical::BYTE_ARRAY => Ok(Cells::Text(Levels::default())),
-        Physical::BOOLEAN | Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE => {
-            Ok(Cells::Numbers(Vec::new()))
-        }
+        Physical::BYTE_ARRAY => Ok(Some(true)),
+        Physical::BOOLEAN | Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE => Ok(Some(false)),
     }
 }
 
-impl Cells {
-    fn len(&self) -> usize {
-        match self {
-            Cells::Numbers(numbers) => numbers.len(),
-            Cells::Text(levels) => levels.len(),
-        }
-    }
-}
-
-impl Building {
-    /// Appends the cells of one row group.
-    fn read(&mut self, file: &str, reader: ColumnReader) -> Result<(), TableError> {
+impl Stored {
+    /// The next cells of a row group, as many as there are up to `rows`; `first` is the row of the first one, from 0.
+    fn read(&self, file: &str, chunk: &mut ColumnReader, first: usize, rows: usize) -> Result<Values, TableError> {
         let unsigned = self.unsigned;
-        let before = self.cells.len();
-        let result = match (&mut self.cells, reader) {
-            (Cells::Numbers(out), ColumnReader::BoolColumnReader(reader)) => numbers(reader, out, |&x| f64::from(x)),
-            (Cells::Numbers(out), ColumnReader::Int32ColumnReader(reader)) => {
-                let signed = |&x: &i32| f64::from(x);
-                let raised = |&x: &i32| f64::from(x.cast_unsigned());
-                if unsigned { numbers(reader, out, raised) } else { numbers(reader, out, signed) }
+        let mut not_utf8 = None;
+        let result = match chunk {
+            ColumnReader::BoolColumnReader(chunk) => numbers(chunk, rows, |&x| f64::from(x)),
+            ColumnReader::Int32ColumnReader(chunk) => {
+                numbers(chunk, rows, |&x| if unsigned { f64::from(x.cast_unsigned()) } else { f64::from(x) })
             }
-            (Cells::Numbers(out), ColumnReader::Int64ColumnReader(reader)) => {
-                let signed = |&x: &i64| x as f64;
-                let raised = |&x: &i64| x.cast_unsigned() as f64;
-                if unsigned { numbers(reader, out, raised) } else { numbers(reader, out, signed) }
+            ColumnReader::Int64ColumnReader(chunk) => {
+                numbers(chunk, rows, |&x| if unsigned { x.cast_unsigned() as f64 } else { x as f64 })
             }
-            (Cells::Numbers(out), ColumnReader::FloatColumnReader(reader)) => numbers(reader, out, |&x| f64::from(x)),
-            (Cells::Numbers(out), ColumnReader::DoubleColumnReader(reader)) => numbers(reader, out, |&x| x),
-            (Cells::Text(out), ColumnReader::ByteArrayColumnReader(reader)) => {
-                let mut not_utf8 = None;
-                let mut row = before;
-                let result = each(reader, |cell| {
-                    row += 1;
-                    match cell.map(|bytes| std::str::from_utf8(bytes.data())) {
-                        None => out.push_missing(),
-                        Some(Ok(text)) => out.push(text),
-                        Some(Err(_)) => {
-                            not_utf8.get_or_insert(row);
-                            out.push_missing();
-                        }
+            ColumnReader::FloatColumnReader(chunk) => numbers(chunk, rows, |&x| f64::from(x)),
+            ColumnReader::DoubleColumnReader(chunk) => numbers(chunk, rows, |&x| x),
+            ColumnReader::ByteArrayColumnReader(chunk) => {
+                let mut levels = Levels::default();
+                let outcome = each(chunk, rows, |cell| match cell.map(|bytes| std::str::from_utf8(bytes.data())) {
+                    None => levels.push_missing(),
+                    Some(Ok(text)) => {
+                        levels.push(text);
+                    }
+                    Some(Err(_)) => {
+                        not_utf8.get_or_insert(first + levels.len() + 1);
+                        levels.push_missing();
                     }
                 });
-                if let (Ok(()), Some(row)) = (&result, not_utf8) {
-                    return Err(TableError::NotUtf8InColumn {
-                        file: file.to_owned(),
-                        place: Place::Row(row),
-                        column: self.name.clone(),
-                    });
-                }
-                result
+                outcome.map(|()| levels.finish())
             }
             _ => Err(ParquetError::General("column type changed".into())),
         };
-        result.map_err(|error| TableError::Parquet {
-            file: file.to_owned(),
-            message: format!("column {}: {error}", excerpt(&self.name)),
-        })
+        match (result, not_utf8) {
+            (Ok(_), Some(row)) => Err(TableError::NotUtf8InColumn {
+                file: file.to_owned(),
+                place: Place::Row(row),
+                column: self.name.clone(),
+            }),
+            (Ok(values), None) => Ok(values),
+            (Err(error), _) => Err(TableError::Parquet {
+                file: file.to_owned(),
+                message: format!("column {}, near data row {}: {error}", excerpt(&self.name), first + 1),
+            }),
+        }
     }
 }
 
 fn numbers<T: DataType>(
-    reader: ColumnReaderImpl<T>,
-    out: &mut Vec<f64>,
+    chunk: &mut ColumnReaderImpl<T>,
+    rows: usize,
     number: impl Fn(&T::T) -> f64,
-) -> Result<(), ParquetError> {
-    each(reader, |cell| out.push(cell.map_or(f64::NAN, &number)))
+) -> Result<Values, ParquetError> {
+    let mut out = Vec::new();
+    each(chunk, rows, |cell| out.push(cell.map_or(f64::NAN, &number)))?;
+    Ok(Values::Numeric(out))
 }
 
-/// Calls `use_cell` for every cell of a column chunk, with `None` for a null.
+/// Calls `use_cell` for the next cells of a column chunk, up to `rows` of them, with `None` for a null.
 fn each<T: DataType>(
-    mut reader: ColumnReaderImpl<T>,
+    chunk: &mut ColumnReaderImpl<T>,
+    mut rows: usize,
     mut use_cell: impl FnMut(Option<&T::T>),
 ) -> Result<(), ParquetError> {
     let mut values: Vec<T::T> = Vec::new();
     let mut present: Vec<i16> = Vec::new();
-    loop {
+    while rows > 0 {
         values.clear();
         present.clear();
-        let (rows, _, _) = reader.read_records(BATCH, Some(&mut present), None, &mut values)?;
-        if rows == 0 {
+        let (read, _, _) = chunk.read_records(rows.min(BATCH), Some(&mut present), None, &mut values)?;
+        if read == 0 {
             return Ok(());
         }
+        rows -= read;
         if present.is_empty() {
             // A required column has no levels of definition.
             values.iter().for_each(|value| use_cell(Some(value)));
@@ -272,4 +324,5 @@ fn each<T: DataType>(
             use_cell(if level > 0 { next.next() } else { None });
         }
     }
+    Ok(())
 }

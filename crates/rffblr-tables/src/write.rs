@@ -1,6 +1,7 @@
-//! Writes tables as CSV and Parquet.
+//! Writes tables as CSV and Parquet, at once or block by block.
 
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -10,8 +11,8 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::Type;
 
-use super::{MISSING, Table, TableError, Values};
-use rffblr::internals::number_text;
+use super::{ColumnsError, Format, MISSING, Table, TableError, Values, format_of_name};
+use rffblr::internals::{Cells, WholeFile, number_text};
 
 /// Rows per Parquet row group, which bounds the memory of the encoder.
 const ROW_GROUP: usize = 1 << 18;
@@ -21,16 +22,140 @@ const ROW_GROUP: usize = 1 << 18;
 /// Numbers are written in the shortest form that reads back to the same bits. [`super::read`] trims blanks
 /// around text and takes words such as `NA` for missing, so text of that kind does not survive.
 pub fn write_csv(table: &Table, out: impl Write) -> Result<(), TableError> {
-    let csv = || -> io::Result<()> {
-        let mut out = BufWriter::new(out);
-        for (index, column) in table.columns().iter().enumerate() {
-            separate(&mut out, index)?;
-            write_text(&mut out, &column.name)?;
+    let mut csv = Csv::new(out);
+    csv.write(table)?;
+    csv.finish().map(drop)
+}
+
+/// Writes a table as Parquet: optional doubles and UTF-8 strings, missing cells null, snappy compression.
+pub fn write_parquet(table: &Table, out: impl Write + Send) -> Result<(), TableError> {
+    let mut parquet = Parquet::new(out);
+    parquet.write(table)?;
+    parquet.finish().map(drop)
+}
+
+/// Writes a table block by block, in memory that does not depend on the number of rows. A file is there as a whole once
+/// it is finished, or not at all.
+pub struct Writer(Form);
+
+enum Form {
+    Csv(Csv<Output>),
+    Parquet(Box<Parquet<Output>>),
+}
+
+enum Output {
+    Standard(io::Stdout),
+    File(WholeFile),
+}
+
+impl Writer {
+    /// Starts a file, which replaces another only if `replace` says so: Parquet if its name ends in `.parquet` or
+    /// `.pq`, else CSV. `-` is standard output, as CSV.
+    pub fn create(path: impl AsRef<Path>, replace: bool) -> Result<Writer, TableError> {
+        let path = path.as_ref();
+        if path.as_os_str() == "-" {
+            return Ok(Writer(Form::Csv(Csv::new(Output::Standard(io::stdout())))));
         }
-        out.write_all(b"\n")?;
+        let file = Output::File(WholeFile::create(path, replace).map_err(failed)?);
+        Ok(Writer(match format_of_name(path) {
+            Some(Format::Parquet) => Form::Parquet(Box::new(Parquet::new(file))),
+            _ => Form::Csv(Csv::new(file)),
+        }))
+    }
+
+    /// Appends rows; all tables have the same columns.
+    pub fn write(&mut self, table: &Table) -> Result<(), TableError> {
+        match &mut self.0 {
+            Form::Csv(csv) => csv.write(table),
+            Form::Parquet(parquet) => parquet.write(table),
+        }
+    }
+
+    /// Ends the file, which takes its name only now.
+    pub fn finish(self) -> Result<(), TableError> {
+        let output = match self.0 {
+            Form::Csv(csv) => csv.finish()?,
+            Form::Parquet(parquet) => parquet.finish()?,
+        };
+        match output {
+            Output::Standard(_) => Ok(()),
+            Output::File(file) => file.keep().map_err(failed),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Standard(out) => out.write(bytes),
+            Output::File(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Output::Standard(out) => out.flush(),
+            Output::File(file) => file.flush(),
+        }
+    }
+}
+
+fn failed(cause: io::Error) -> TableError {
+    TableError::Write { cause }
+}
+
+/// The columns of the first table, each with its name and whether it is text, which those of all others must be.
+#[derive(Default)]
+struct Columns(Option<Vec<(String, bool)>>);
+
+impl Columns {
+    /// Whether this is the first table; an error if its columns are not those of the first.
+    fn are_new(&mut self, table: &Table) -> Result<bool, TableError> {
+        let own: Vec<(String, bool)> =
+            table.columns().iter().map(|column| (column.name.clone(), !column.is_numeric())).collect();
+        let Some(first) = &self.0 else {
+            self.0 = Some(own);
+            return Ok(true);
+        };
+        if *first == own {
+            return Ok(false);
+        }
+        let differs = |k: &usize| first.get(*k) != own.get(*k);
+        let column = (0..).find(differs).and_then(|k| own.get(k).or(first.get(k)));
+        let column = column.map(|(name, _)| name.clone()).unwrap_or_default();
+        let message = String::from("not as in the rows that were written before");
+        Err(ColumnsError::BadColumn { column, message }.into())
+    }
+}
+
+/// CSV, written block by block.
+struct Csv<W: Write> {
+    out: BufWriter<W>,
+    columns: Columns,
+}
+
+impl<W: Write> Csv<W> {
+    fn new(out: W) -> Csv<W> {
+        Csv { out: BufWriter::new(out), columns: Columns::default() }
+    }
+
+    fn write(&mut self, table: &Table) -> Result<(), TableError> {
+        let header = self.columns.are_new(table)?;
+        self.rows(table, header).map_err(failed)
+    }
+
+    fn rows(&mut self, table: &Table, header: bool) -> io::Result<()> {
+        let out = &mut self.out;
+        if header {
+            for (index, column) in table.columns().iter().enumerate() {
+                separate(out, index)?;
+                write_text(out, &column.name)?;
+            }
+            out.write_all(b"\n")?;
+        }
         for row in 0..table.rows() {
             for (index, column) in table.columns().iter().enumerate() {
-                separate(&mut out, index)?;
+                separate(out, index)?;
                 match &column.values {
                     Values::Numeric(numbers) => match numbers.get(row) {
                         Some(number) if !number.is_nan() => {
@@ -42,7 +167,7 @@ pub fn write_csv(table: &Table, out: impl Write) -> Result<(), TableError> {
                     Values::Text { levels, codes } => {
                         let code = codes.get(row).copied().unwrap_or(MISSING);
                         if let Some(level) = levels.get(code as usize) {
-                            write_text(&mut out, level)?;
+                            write_text(out, level)?;
                             continue;
                         }
                     }
@@ -54,9 +179,14 @@ pub fn write_csv(table: &Table, out: impl Write) -> Result<(), TableError> {
             }
             out.write_all(b"\n")?;
         }
-        out.flush()
-    };
-    csv().map_err(|cause| TableError::Write { cause })
+        Ok(())
+    }
+
+    fn finish(self) -> Result<W, TableError> {
+        let mut out = self.out.into_inner().map_err(|error| failed(error.into_error()))?;
+        out.flush().map_err(failed)?;
+        Ok(out)
+    }
 }
 
 fn separate(out: &mut impl Write, index: usize) -> io::Result<()> {
@@ -72,47 +202,86 @@ fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
     if plain { out.write_all(text.as_bytes()) } else { write!(out, "\"{}\"", text.replace('"', "\"\"")) }
 }
 
-/// Writes a table as Parquet: optional doubles and UTF-8 strings, missing cells null, snappy compression.
-pub fn write_parquet(table: &Table, out: impl Write + Send) -> Result<(), TableError> {
-    parquet(table, out).map_err(|error| match error {
-        ParquetError::External(cause) => TableError::Write { cause: io::Error::other(cause) },
-        other => TableError::WriteParquet { message: other.to_string() },
-    })
+/// Parquet, written block by block; rows wait until a row group is full.
+struct Parquet<W: Write + Send> {
+    state: State<W>,
+    columns: Columns,
+    waiting: Vec<Cells>,
+    rows: usize,
 }
 
-fn parquet(table: &Table, out: impl Write + Send) -> Result<(), ParquetError> {
-    let mut fields = Vec::with_capacity(table.columns().len());
-    for column in table.columns() {
-        let (physical, logical) = match column.values {
-            Values::Numeric(_) => (Physical::DOUBLE, None),
-            Values::Text { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        };
-        let field = Type::primitive_type_builder(&column.name, physical)
-            .with_repetition(Repetition::OPTIONAL)
-            .with_logical_type(logical)
-            .build()?;
-        fields.push(Arc::new(field));
+/// The columns are part of the start of the file, so that it is not begun before they are known.
+enum State<W: Write + Send> {
+    New(W),
+    Begun(SerializedFileWriter<W>),
+    Failed,
+}
+
+impl<W: Write + Send> Parquet<W> {
+    fn new(out: W) -> Parquet<W> {
+        Parquet { state: State::New(out), columns: Columns::default(), waiting: Vec::new(), rows: 0 }
     }
-    let schema = Type::group_type_builder("schema").with_fields(fields).build()?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?;
-    for start in (0..table.rows()).step_by(ROW_GROUP) {
-        let rows = start..table.rows().min(start + ROW_GROUP);
-        let mut group = file.next_row_group()?;
+
+    fn write(&mut self, table: &Table) -> Result<(), TableError> {
+        if self.columns.are_new(table)? {
+            self.begin(table).map_err(refused)?;
+        }
+        let mut first = 0;
+        while first < table.rows() {
+            let rows = first..table.rows().min(first + ROW_GROUP - self.rows);
+            for (cells, column) in self.waiting.iter_mut().zip(table.columns()) {
+                cells.extend(&column.values, rows.clone());
+            }
+            self.rows += rows.len();
+            first = rows.end;
+            if self.rows == ROW_GROUP {
+                self.end_group().map_err(refused)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, table: &Table) -> Result<(), ParquetError> {
+        let mut fields = Vec::with_capacity(table.columns().len());
         for column in table.columns() {
+            let (physical, logical) = match column.values {
+                Values::Numeric(_) => (Physical::DOUBLE, None),
+                Values::Text { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            };
+            let field = Type::primitive_type_builder(&column.name, physical)
+                .with_repetition(Repetition::OPTIONAL)
+                .with_logical_type(logical)
+                .build()?;
+            fields.push(Arc::new(field));
+            self.waiting.push(Cells::empty(!column.is_numeric()));
+        }
+        let schema = Type::group_type_builder("schema").with_fields(fields).build()?;
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        if let State::New(out) = std::mem::replace(&mut self.state, State::Failed) {
+            self.state = State::Begun(SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties))?);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows that wait.
+    fn end_group(&mut self) -> Result<(), ParquetError> {
+        let State::Begun(file) = &mut self.state else { return Ok(()) };
+        if std::mem::take(&mut self.rows) == 0 {
+            return Ok(());
+        }
+        let mut group = file.next_row_group()?;
+        for cells in &mut self.waiting {
             let Some(mut writer) = group.next_column()? else {
                 break;
             };
-            match &column.values {
+            match cells.take() {
                 Values::Numeric(numbers) => {
-                    let numbers = numbers.get(rows.clone()).unwrap_or(&[]);
                     let present: Vec<i16> = numbers.iter().map(|x| (!x.is_nan()).into()).collect();
-                    let values: Vec<f64> = numbers.iter().copied().filter(|x| !x.is_nan()).collect();
+                    let values: Vec<f64> = numbers.into_iter().filter(|x| !x.is_nan()).collect();
                     let writer = writer.typed::<DoubleType>();
                     writer.write_batch(&values, Some(&present), None)?;
                 }
                 Values::Text { levels, codes } => {
-                    let codes = codes.get(rows.clone()).unwrap_or(&[]);
                     let texts: Vec<ByteArray> = levels.iter().map(|l| l.as_str().into()).collect();
                     let text = |code: &u32| texts.get(*code as usize).cloned();
                     let present: Vec<i16> = codes.iter().map(|code| text(code).is_some().into()).collect();
@@ -124,7 +293,22 @@ fn parquet(table: &Table, out: impl Write + Send) -> Result<(), ParquetError> {
             writer.close()?;
         }
         group.close()?;
+        Ok(())
     }
-    file.close()?;
-    Ok(())
+
+    fn finish(mut self) -> Result<W, TableError> {
+        self.end_group().map_err(refused)?;
+        match self.state {
+            State::New(out) => Ok(out),
+            State::Begun(file) => file.into_inner().map_err(refused),
+            State::Failed => Err(TableError::WriteParquet { message: String::from("an earlier write failed") }),
+        }
+    }
+}
+
+fn refused(error: ParquetError) -> TableError {
+    match error {
+        ParquetError::External(cause) => TableError::Write { cause: io::Error::other(cause) },
+        other => TableError::WriteParquet { message: other.to_string() },
+    }
 }

@@ -1,37 +1,86 @@
 //! Files that are written whole or not at all, and checksums as text.
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Writes a file, whole or not at all: a temporary file in the same folder takes its name once everything is on the disk.
-///
-/// An existing file is replaced only if `replace` says so, and hands on its permissions. Terminals, pipes and the like
-/// are written to as they are.
+use tempfile::NamedTempFile;
+
+/// Writes a file, whole or not at all; see [`WholeFile`].
 pub fn write_whole<E: From<io::Error>>(
     path: &Path,
     replace: bool,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    if is_device(path) {
-        let mut device = OpenOptions::new().write(true).open(path)?;
-        write(&mut device)?;
-        return Ok(device.flush()?);
-    }
-    let mut new = tempfile::Builder::new();
-    // The permissions of any other file, not those of a secret.
-    #[cfg(unix)]
-    new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = new.tempfile_in(folder_of(path))?;
-    // Before anything is written: what was a secret stays one.
-    #[cfg(unix)]
-    if let Ok(replaced) = path.metadata() {
-        file.as_file().set_permissions(replaced.permissions())?;
-    }
+    let mut file = WholeFile::create(path, replace)?;
     write(&mut file)?;
-    file.as_file().sync_all()?;
-    let named = if replace { file.persist(path) } else { file.persist_noclobber(path) };
-    named.map(drop).map_err(|failed| failed.error.into())
+    Ok(file.keep()?)
+}
+
+/// A file that is written whole or not at all: a temporary file in the same folder takes its name once everything is on
+/// the disk.
+///
+/// An existing file is replaced only if `replace` says so, and hands on its permissions. Terminals, pipes and the like
+/// are written to as they are.
+pub struct WholeFile {
+    path: PathBuf,
+    replace: bool,
+    output: Output,
+}
+
+enum Output {
+    Device(File),
+    New(NamedTempFile),
+}
+
+impl WholeFile {
+    /// Starts a file; nothing is to be seen of it before [`WholeFile::keep`].
+    pub fn create(path: &Path, replace: bool) -> io::Result<WholeFile> {
+        let output = if is_device(path) {
+            Output::Device(OpenOptions::new().write(true).open(path)?)
+        } else {
+            let mut new = tempfile::Builder::new();
+            // The permissions of any other file, not those of a secret.
+            #[cfg(unix)]
+            new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            let file = new.tempfile_in(folder_of(path))?;
+            // Before anything is written: what was a secret stays one.
+            #[cfg(unix)]
+            if let Ok(replaced) = path.metadata() {
+                file.as_file().set_permissions(replaced.permissions())?;
+            }
+            Output::New(file)
+        };
+        Ok(WholeFile { path: path.to_owned(), replace, output })
+    }
+
+    /// Ends the file, which takes its name.
+    pub fn keep(self) -> io::Result<()> {
+        match self.output {
+            Output::Device(mut device) => device.flush(),
+            Output::New(file) => {
+                file.as_file().sync_all()?;
+                let named = if self.replace { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };
+                named.map(drop).map_err(|failed| failed.error)
+            }
+        }
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.output {
+            Output::Device(device) => device.write(bytes),
+            Output::New(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.output {
+            Output::Device(device) => device.flush(),
+            Output::New(file) => file.flush(),
+        }
+    }
 }
 
 /// Whether this is a terminal, a pipe or the like: something that is written to, not replaced.

@@ -4,7 +4,7 @@
 pub use crate::adam::Adam;
 pub use crate::data::dataset::{check_inputs, expect_count};
 pub use crate::data::roles::numbers;
-pub use crate::files::{folder_of, hex, is_device, write_whole};
+pub use crate::files::{WholeFile, folder_of, hex, is_device, write_whole};
 pub use crate::kernel::ascent::climb;
 pub use crate::linalg::dense::{
     Accumulate, Cholesky, Spectral, dot, map_columns, multiply, outer, product, scale_columns, scale_rows,
@@ -12,6 +12,7 @@ pub use crate::linalg::dense::{
 };
 pub use crate::model::file::file_value;
 pub use crate::problem::{Group, Problem};
+pub use crate::table::cells::{Cells, Levels};
 pub use crate::table::check_names;
 pub use crate::table::words::{did_you_mean, excerpt, has_comma_inside, how_to_correct, is_percentage, number_text};
 pub use crate::words::{plural, significant};

@@ -6,4 +6,5 @@ mod csv;
 mod csv_errors;
 mod parquet;
 mod robust;
+mod stream;
 mod write;

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::common::read_as;
 use proptest::prelude::*;
-use rffblr_tables::{Column, MISSING, ReadOptions, Table, TableError, Values, write_csv, write_parquet};
+use rffblr_tables::{Column, MISSING, ReadOptions, Table, TableError, Values, Writer, write_csv, write_parquet};
 
 fn numeric(name: &str, numbers: &[f64]) -> Column {
     Column { name: name.into(), values: Values::Numeric(numbers.to_vec()) }
@@ -91,6 +91,52 @@ fn failures_to_write_are_reported() {
     for outcome in [write_csv(&table, Full), write_parquet(&table, Full)] {
         assert_eq!(outcome.unwrap_err().to_string(), "cannot write the table: no space left");
     }
+}
+
+/// The same bytes in pieces as at once, with more rows than a Parquet row group has.
+#[test]
+fn written_in_pieces() {
+    let table = |first: u32, end: u32| {
+        let numbers: Vec<f64> = (first..end).map(|i| if i % 7 == 0 { f64::NAN } else { f64::from(i) }).collect();
+        // Levels in another order in every piece.
+        let levels = ["a", "b,c", "d"].map(|level| level);
+        let turn = first % 3;
+        let turned: Vec<&str> = (0..3).map(|k| levels[((k + turn) % 3) as usize]).collect();
+        let codes: Vec<u32> = (first..end).map(|i| if i % 5 == 4 { MISSING } else { (i + 3 - turn) % 3 }).collect();
+        Table::new(vec![numeric("n", &numbers), text("t", &turned, &codes)]).unwrap()
+    };
+    let rows = 300_000;
+    let whole = table(0, rows);
+    let folder = tempfile::tempdir().unwrap();
+    for (name, expected) in [("t.csv", csv_of(&whole).into_bytes()), ("t.parquet", parquet_of(&whole))] {
+        let path = folder.path().join(name);
+        let mut writer = Writer::create(&path, false).unwrap();
+        for first in (0..rows).step_by(70_001) {
+            writer.write(&table(first, rows.min(first + 70_001))).unwrap();
+            assert!(!path.exists());
+        }
+        writer.finish().unwrap();
+        assert!(std::fs::read(&path).unwrap() == expected, "{name}");
+        // What is there stays, unless it may be replaced; what is not finished is never seen.
+        let mut writer = Writer::create(&path, false).unwrap();
+        writer.write(&table(0, 1)).unwrap();
+        assert!(matches!(writer.finish(), Err(TableError::Write { .. })));
+        drop(Writer::create(&path, true).unwrap());
+        assert!(std::fs::read(&path).unwrap() == expected, "{name}");
+        let mut writer = Writer::create(&path, true).unwrap();
+        writer.write(&table(0, 1)).unwrap();
+        let other = Table::new(vec![numeric("n", &[1.0]), numeric("t", &[1.0])]).unwrap();
+        let message = writer.write(&other).unwrap_err().to_string();
+        assert_eq!(message, "column 't': not as in the rows that were written before");
+        writer.finish().unwrap();
+        assert!(same_table(&rffblr_tables::read(&path, &ReadOptions::default()).unwrap(), &small(&table(0, 1))));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+/// Without levels that no row has.
+fn small(table: &Table) -> Table {
+    read_as("t.parquet", &parquet_of(table), &ReadOptions::default()).unwrap()
 }
 
 #[test]

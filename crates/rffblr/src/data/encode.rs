@@ -14,6 +14,7 @@
 
 mod columns;
 mod leaks;
+mod summarised;
 mod suspects;
 
 use super::Dataset;
@@ -23,7 +24,7 @@ use super::roles::{Roles, numbers};
 use crate::linalg::{Mat, MatRef};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
 use crate::words::plural;
-use columns::{is_missing, learn_column, one_hot};
+use columns::{Facts, is_missing, one_hot};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -121,7 +122,7 @@ impl Encoder {
         check_rows(table, rows)?;
         let mut notes = Notes::default();
         let columns = roles.inputs(table).map(Cow::Borrowed);
-        let encoder = Encoder::learn_columns(columns, rows, roles, missing, &mut notes)?;
+        let encoder = Encoder::learn_columns(columns, rows, Facts::of, roles, missing, &mut notes)?;
         for column in table.columns().iter().filter(|column| roles.targets.contains(&column.name)) {
             if is_constant_target(column, rows) {
                 notes.add(NoteKind::ConstantTarget, &column.name, "");
@@ -143,13 +144,14 @@ impl Encoder {
         };
         let mut notes = Notes::default();
         let columns = names.iter().enumerate().map(column);
-        let encoder = Encoder::learn_columns(columns, &rows, roles, missing, &mut notes)?;
+        let encoder = Encoder::learn_columns(columns, &rows, Facts::of, roles, missing, &mut notes)?;
         Ok((encoder, notes.told()))
     }
 
     fn learn_columns<'a>(
         columns: impl Iterator<Item = Cow<'a, Column>>,
         rows: &[usize],
+        facts: impl Fn(&Column, &[usize]) -> Facts,
         roles: &Roles,
         missing: MissingInputs,
         notes: &mut Notes,
@@ -160,28 +162,28 @@ impl Encoder {
         for column in columns {
             let column = column.as_ref();
             encoder.order.push(column.name.clone());
+            let facts = facts(column, rows);
             if missing == MissingInputs::Error
-                && let Some(&row) = rows.iter().find(|&&row| is_missing(column, row))
+                && let Some(row) = facts.first_gap
             {
                 return Err(EncodeError::MissingInput { column: column.name.clone(), row: row + 1 });
             }
-            if (0..column.values.len()).all(|row| is_missing(column, row)) {
+            if facts.empty {
                 return Err(EncodeError::EmptyColumn { column: column.name.clone() });
             }
-            if suspects::is_index(column) {
+            if facts.index {
                 counting.push(column.name.clone());
             } else if roles.group.is_none() && roles.time.is_none() {
                 note_suspects(column, rows, notes);
             }
-            let identifier = suspects::is_identifier(column, rows);
-            let encoding = if identifier { None } else { learn_column(column, rows)? };
+            let encoding = if facts.identifier { None } else { facts.encoding? };
             let Some(encoding) = encoding else {
-                let kind = if identifier { NoteKind::Identifier } else { NoteKind::Constant };
+                let kind = if facts.identifier { NoteKind::Identifier } else { NoteKind::Constant };
                 notes.add(kind, &column.name, "");
                 encoder.left_out.push(column.name.clone());
                 continue;
             };
-            note_encoding(column, &encoding, rows, notes);
+            note_encoding(&column.name, &encoding, facts.gaps, notes);
             encoder.inputs.push(RawInput { name: column.name.clone(), encoding });
         }
         if encoder.inputs.is_empty() {
@@ -448,18 +450,18 @@ fn is_constant_target(target: &Column, rows: &[usize]) -> bool {
 }
 
 /// What the user should know about the encoding of a training column.
-fn note_encoding(column: &Column, encoding: &Encoding, rows: &[usize], notes: &mut Notes) {
-    let gaps = || missing_cells(rows.iter().filter(|&&row| is_missing(column, row)).count());
+fn note_encoding(name: &str, encoding: &Encoding, gaps: usize, notes: &mut Notes) {
+    let gaps = || missing_cells(gaps);
     match encoding {
         Encoding::Numeric { indicator: false, .. } => {}
         Encoding::Numeric { median, .. } => {
             let detail = format!("{} set to the median {}", gaps(), number_text(*median));
-            notes.add(NoteKind::Filled, &column.name, detail);
+            notes.add(NoteKind::Filled, name, detail);
         }
-        Encoding::Presence => notes.add(NoteKind::Presence, &column.name, gaps()),
+        Encoding::Presence => notes.add(NoteKind::Presence, name, gaps()),
         Encoding::Categorical { levels, gaps: some } => {
             let more = if *some { format!(", {} as one more", gaps()) } else { String::new() };
-            notes.add(NoteKind::Levels, &column.name, plural(levels.len(), "level") + &more);
+            notes.add(NoteKind::Levels, name, plural(levels.len(), "level") + &more);
         }
     }
 }

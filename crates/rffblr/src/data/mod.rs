@@ -10,6 +10,7 @@ pub(crate) mod roles;
 mod rounding;
 mod sample;
 mod standardise;
+mod summary;
 mod training;
 mod weights;
 
@@ -23,5 +24,6 @@ pub use roles::{RoleChoice, Roles, split_names};
 pub(crate) use rounding::rounding_variance;
 pub(crate) use sample::row_sample;
 pub use standardise::Standardiser;
+pub use summary::{ColumnSummary, LevelCounts, Moments, Present, Summary, row_hash};
 pub use training::TrainingTable;
 pub use weights::Weights;

@@ -3,6 +3,7 @@
 //! A column is numeric (missing cells are NaN) or text (cells are codes into a list of levels). Files are read by the
 //! crate `rffblr-tables`; anything else may build its columns itself.
 
+pub(crate) mod cells;
 mod suggest;
 pub(crate) mod words;
 

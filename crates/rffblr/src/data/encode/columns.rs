@@ -1,6 +1,6 @@
 //! Single columns: what they become, and the zeros and ones of text.
 
-use super::{Encoding, MOST_LEVELS};
+use super::{Encoding, MOST_LEVELS, suspects};
 use crate::data::EncodeError;
 use crate::linalg::Mat;
 use crate::table::{Column, MISSING, Values, number_text};
@@ -27,42 +27,87 @@ pub(super) fn one_hot(
     unseen
 }
 
-/// What a column becomes; `None` if it is the same in all the rows.
-pub(super) fn learn_column(column: &Column, rows: &[usize]) -> Result<Option<Encoding>, EncodeError> {
-    let gaps = rows.iter().any(|&row| is_missing(column, row));
-    match &column.values {
-        Values::Numeric(numbers) => {
-            let mut present: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|x| !x.is_nan()).collect();
-            present.sort_unstable_by(f64::total_cmp);
-            let constant = present.first() == present.last();
-            let half = present.len() / 2;
-            let median = match present.len() {
-                0 => return Ok(None),
-                n if n % 2 == 1 => present[half],
-                _ => 0.5 * present[half - 1] + 0.5 * present[half],
-            };
-            Ok(match (constant, gaps) {
-                (true, false) => None,
-                (true, true) => Some(Encoding::Presence),
-                (false, indicator) => Some(Encoding::Numeric { median, indicator }),
-            })
-        }
-        Values::Text { levels, codes } => {
-            let mut seen = vec![false; levels.len()];
-            for &row in rows {
-                if let Some(flag) = seen.get_mut(codes[row] as usize) {
-                    *flag = true;
+/// What decides on the encoding of a column.
+pub(super) struct Facts {
+    /// The first row with a missing cell, from 0, and the number of such rows.
+    pub(super) first_gap: Option<usize>,
+    pub(super) gaps: usize,
+    /// Whether no row of the table has a value.
+    pub(super) empty: bool,
+    /// Whether it counts the rows.
+    pub(super) index: bool,
+    /// Whether it is a text that is different in every row.
+    pub(super) identifier: bool,
+    /// What it becomes; `None` if it is the same in all the rows.
+    pub(super) encoding: Result<Option<Encoding>, EncodeError>,
+}
+
+impl Facts {
+    /// From the rows themselves.
+    pub(super) fn of(column: &Column, rows: &[usize]) -> Facts {
+        let gaps = || rows.iter().copied().filter(|&row| is_missing(column, row));
+        let any_gap = gaps().next().is_some();
+        let encoding = match &column.values {
+            Values::Numeric(numbers) => {
+                let mut present = rows.iter().map(|&row| numbers[row]).filter(|x| !x.is_nan());
+                let first = present.next();
+                let constant = present.all(|number| Some(number) == first);
+                Ok(number(median(column, rows), constant, any_gap))
+            }
+            Values::Text { levels, codes } => {
+                let mut seen = vec![false; levels.len()];
+                for &row in rows {
+                    if let Some(flag) = seen.get_mut(codes[row] as usize) {
+                        *flag = true;
+                    }
                 }
+                let levels = levels.iter().zip(&seen).filter(|(_, seen)| **seen).map(|(level, _)| level.clone());
+                category(&column.name, levels.collect(), any_gap)
             }
-            let levels: Vec<String> =
-                levels.iter().zip(&seen).filter(|(_, seen)| **seen).map(|(l, _)| l.clone()).collect();
-            if levels.len() > MOST_LEVELS {
-                let column = column.name.clone();
-                return Err(EncodeError::TooManyLevels { column, levels: levels.len(), most: MOST_LEVELS });
-            }
-            let varies = levels.len() > 1 || (levels.len() == 1 && gaps);
-            Ok(varies.then_some(Encoding::Categorical { levels, gaps }))
+        };
+        Facts {
+            first_gap: gaps().next(),
+            gaps: gaps().count(),
+            empty: (0..column.values.len()).all(|row| is_missing(column, row)),
+            index: suspects::is_index(column, |row| row as u64),
+            identifier: suspects::is_identifier(column, rows),
+            encoding,
         }
+    }
+}
+
+/// What numbers become that have this median.
+pub(super) fn number(median: Option<f64>, constant: bool, gaps: bool) -> Option<Encoding> {
+    match (median, constant) {
+        (None, _) => None,
+        (Some(_), true) => gaps.then_some(Encoding::Presence),
+        (Some(median), false) => Some(Encoding::Numeric { median, indicator: gaps }),
+    }
+}
+
+/// What a text becomes that has these levels.
+pub(super) fn category(name: &str, levels: Vec<String>, gaps: bool) -> Result<Option<Encoding>, EncodeError> {
+    if levels.len() > MOST_LEVELS {
+        return Err(too_many(name, levels.len()));
+    }
+    let varies = levels.len() > 1 || (levels.len() == 1 && gaps);
+    Ok(varies.then_some(Encoding::Categorical { levels, gaps }))
+}
+
+pub(super) fn too_many(name: &str, levels: usize) -> EncodeError {
+    EncodeError::TooManyLevels { column: name.to_owned(), levels, most: MOST_LEVELS }
+}
+
+/// Median of the numbers in some rows that are not missing.
+pub(super) fn median(column: &Column, rows: &[usize]) -> Option<f64> {
+    let Values::Numeric(numbers) = &column.values else { return None };
+    let mut present: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|x| !x.is_nan()).collect();
+    present.sort_unstable_by(f64::total_cmp);
+    let half = present.len() / 2;
+    match present.len() {
+        0 => None,
+        n if n % 2 == 1 => Some(present[half]),
+        _ => Some(0.5 * present[half - 1] + 0.5 * present[half]),
     }
 }
 

@@ -21,13 +21,11 @@ pub(super) fn is_identifier(column: &Column, rows: &[usize]) -> bool {
     present.len() > 1 && distinct.len() == present.len() && 2 * present.len() > rows.len()
 }
 
-/// Whether a number counts the rows of the table from zero or one.
-pub(super) fn is_index(column: &Column) -> bool {
+/// Whether a number counts the rows of the table from zero or one; `row_number` of each row is from zero.
+pub(super) fn is_index(column: &Column, row_number: impl Fn(usize) -> u64) -> bool {
     let Values::Numeric(numbers) = &column.values else { return false };
-    let first = numbers.first().copied().unwrap_or(f64::NAN);
-    numbers.len() >= FEWEST_ROWS
-        && (first == 0.0 || first == 1.0)
-        && numbers.iter().enumerate().all(|(row, number)| *number == first + row as f64)
+    let counts = |first: f64| numbers.iter().enumerate().all(|(row, &number)| number == first + row_number(row) as f64);
+    numbers.len() >= FEWEST_ROWS && (counts(0.0) || counts(1.0))
 }
 
 /// How many units a column names, if it looks as if it named any: many of them, with a few rows each. Whole numbers do

@@ -1,0 +1,112 @@
+//! Whether a column of a text file is meant as numbers or as text: decided by counts over all of its cells.
+
+use super::TableError;
+use super::cells::number_in;
+use super::error::Place;
+use rffblr::internals::{Levels, has_comma_inside, is_percentage};
+
+/// A column with at least this share of numbers and more than this many different ones is meant to be numeric.
+const MOSTLY: f64 = 0.9;
+const MANY_NUMBERS: usize = 20;
+
+/// What is known of a column so far.
+#[derive(Default)]
+pub(super) struct Guess {
+    /// Cells with a number.
+    pub(super) numbers: usize,
+    /// Cells with any other text.
+    pub(super) texts: usize,
+    /// Of these, numbers with a comma inside, and numbers with a percent sign.
+    commas: usize,
+    signs: usize,
+    /// The first of these in the alphabet.
+    percentage: Option<String>,
+    /// The first different numbers, by their bits, one more than [`MANY_NUMBERS`] at most.
+    different: Vec<u64>,
+    pub(super) first_text: Option<Found>,
+    pub(super) first_infinite: Option<Found>,
+}
+
+/// A cell to be named in a message.
+pub(super) struct Found {
+    pub(super) file: String,
+    pub(super) line: u64,
+    pub(super) text: String,
+}
+
+impl Guess {
+    /// Takes note of numbers that are counted already; NaN is a missing cell.
+    pub(super) fn compare(&mut self, numbers: &[f64]) {
+        for number in numbers.iter().filter(|number| !number.is_nan()) {
+            if self.different.len() > MANY_NUMBERS {
+                return;
+            }
+            if !self.different.contains(&number.to_bits()) {
+                self.different.push(number.to_bits());
+            }
+        }
+    }
+
+    /// Counts cells with the same text, which is not a number.
+    pub(super) fn count_text(&mut self, text: &str, cells: usize) {
+        self.texts += cells;
+        if has_comma_inside(text) {
+            self.commas += cells;
+        }
+        if is_percentage(text) {
+            self.signs += cells;
+            if self.percentage.as_deref().is_none_or(|least| text < least) {
+                self.percentage = Some(text.to_owned());
+            }
+        }
+    }
+
+    /// Counts the cells of a column that is kept as text.
+    pub(super) fn count_levels(&mut self, levels: &Levels) {
+        for (level, cells) in levels.counted().filter(|(_, cells)| *cells > 0) {
+            match number_in(level) {
+                Some(number) => {
+                    self.numbers += cells;
+                    self.compare(&[number]);
+                }
+                None => self.count_text(level, cells),
+            }
+        }
+    }
+
+    /// Refuses an infinite number in a column of numbers.
+    pub(super) fn check_finite(&self, column: &str) -> Result<(), TableError> {
+        match &self.first_infinite {
+            None => Ok(()),
+            Some(Found { file, line, text }) => Err(TableError::Infinite {
+                file: file.clone(),
+                place: Place::Line(*line),
+                column: column.to_owned(),
+                text: text.clone(),
+            }),
+        }
+    }
+
+    /// Whether the column is text, once all cells are counted; refuses one that looks wrong.
+    pub(super) fn is_text(&self, column: &str) -> Result<bool, TableError> {
+        let Some(Found { file, line, text }) = self.first_text.as_ref().filter(|_| self.texts > 0) else {
+            return self.check_finite(column).map(|()| false);
+        };
+        let (file, place, column, text) = (file.clone(), Place::Line(*line), column.to_owned(), text.clone());
+        let (numbers, cells) = (self.numbers, self.numbers + self.texts);
+        let most = |count: usize| count as f64 >= MOSTLY * cells as f64;
+        if self.different.len() > MANY_NUMBERS && most(numbers) {
+            return Err(TableError::MostlyNumeric { file, place, column, text, numbers, cells });
+        }
+        if self.commas == self.texts {
+            return Err(TableError::CommaInNumber { file, place, column, text });
+        }
+        match &self.percentage {
+            Some(example) if most(self.signs + numbers) => {
+                let (example, signs) = (example.clone(), self.signs);
+                Err(TableError::PercentSign { file, column, example, signs, cells })
+            }
+            _ => Ok(true),
+        }
+    }
+}

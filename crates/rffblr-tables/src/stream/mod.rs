@@ -1,0 +1,219 @@
+//! Tables larger than memory: files with the same columns, read one after another in blocks of rows.
+
+mod files;
+mod pass;
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{ReadOptions, Table, TableError, Wish};
+use files::Part;
+use pass::Pass;
+use rffblr::data::Summary;
+
+/// Files with the same columns, read one after another in blocks.
+///
+/// Nothing is kept of the rows: memory holds a few blocks, whatever the size of the files.
+///
+/// ```
+/// # fn main() -> Result<(), rffblr_tables::TableError> {
+/// use rffblr_tables::{Parts, ReadOptions};
+///
+/// let parts = Parts::open(&["../../examples/soil.csv".into()], &ReadOptions::default())?;
+/// let types = parts.types()?;
+/// let mut rows = 0;
+/// for block in parts.blocks(&types, 50) {
+///     rows += block?.table.rows();
+/// }
+/// assert_eq!(rows, 120);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Parts {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    files: Vec<PathBuf>,
+    parts: Vec<Part>,
+    /// Columns of the first file.
+    names: Vec<String>,
+    wishes: Vec<Wish>,
+    /// Whether a Parquet file declares a column as text; `None` if no file says.
+    declared: Vec<Option<bool>>,
+    /// Whether the files are text, which declares no types.
+    untyped: bool,
+    /// Columns that the tables name as left out.
+    ignored: Vec<String>,
+    options: ReadOptions,
+}
+
+/// The type of each column of some [`Parts`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Types(Vec<Option<bool>>);
+
+impl Types {
+    /// Whether a column, by its position in [`Parts::names`], is text; `None` if it is left out of the blocks.
+    pub fn is_text(&self, column: usize) -> Option<bool> {
+        self.0.get(column).copied().flatten()
+    }
+}
+
+/// Some rows in the order of the files.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// The rows. Levels of text are those of this block.
+    pub table: Table,
+    /// Number of the first row among the rows of all files, from 0.
+    pub first_row: u64,
+    /// Bytes of all files that are read so far, for progress.
+    pub bytes_read: u64,
+}
+
+impl Parts {
+    /// Opens files, folders and patterns such as `data/part-*.csv`, in which `*` and `?` may stand in the last
+    /// component.
+    ///
+    /// Of a folder, but not of the folders in it, all CSV, TSV and Parquet files are taken; they are sorted by name, as
+    /// are those that match a pattern. The files must have the same columns, in any order, and all be text or all be
+    /// Parquet.
+    pub fn open(paths: &[PathBuf], options: &ReadOptions) -> Result<Parts, TableError> {
+        Ok(Parts { inner: Arc::new(Inner::open(paths, options)?) })
+    }
+
+    /// The files, in the order in which they are read.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.inner.files
+    }
+
+    /// Size of all files.
+    pub fn bytes(&self) -> u64 {
+        self.inner.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// Names of the columns of the first file.
+    pub fn names(&self) -> &[String] {
+        &self.inner.names
+    }
+
+    /// Every row in order, in blocks of exactly `rows` rows, of which only the last may be shorter. The next block is
+    /// read while this one is used.
+    pub fn blocks(&self, types: &Types, rows: usize) -> Blocks {
+        Blocks(Pass::start(&self.inner, types.0.clone(), rows, false))
+    }
+
+    /// The type of every column by the same rules as [`read`](super::read) has, which takes a pass over text files
+    /// unless the options list all columns.
+    pub fn types(&self) -> Result<Types, TableError> {
+        match self.first_types() {
+            types if self.guessed(&types).next().is_none() => Ok(Types(types)),
+            _ => Ok(self.survey(|| (), |(), _| Ok(()))?.0),
+        }
+    }
+
+    /// The types that the options and Parquet files declare, without a pass; a column of which neither says is left
+    /// out.
+    pub fn declared_types(&self) -> Types {
+        let mut types = self.first_types();
+        for column in self.guessed(&types).collect::<Vec<_>>() {
+            types[column] = None;
+        }
+        Types(types)
+    }
+
+    /// The type of every column, and a summary of all rows, in the same pass. `watch` sees every block and may stop the
+    /// pass, which is the error [`TableError::Stopped`]; see [`Parts::survey`] for passes that start again.
+    pub fn summarise(
+        &self,
+        most_rows: usize,
+        seed: u64,
+        mut watch: impl FnMut(&Block) -> ControlFlow<()>,
+    ) -> Result<(Types, Summary), TableError> {
+        let add = |summary: &mut Summary, block: &Block| {
+            summary.add(&block.table, block.first_row)?;
+            if watch(block).is_break() { Err(TableError::Stopped) } else { Ok(()) }
+        };
+        self.survey(|| Summary::new(most_rows, seed), add)
+    }
+
+    /// The type of every column, and whatever `add` makes of all blocks, from one pass if possible.
+    ///
+    /// A column of a text file is taken for numbers until text is met in it. In the first block, the pass then starts
+    /// again with `start`; later on it is followed to the end, without `add`, so that it is known what the columns are,
+    /// and one more pass is made.
+    pub fn survey<T>(
+        &self,
+        mut start: impl FnMut() -> T,
+        mut add: impl FnMut(&mut T, &Block) -> Result<(), TableError>,
+    ) -> Result<(Types, T), TableError> {
+        /// Cells of a block, which bounds the memory of wide tables.
+        const CELLS: usize = 1 << 22;
+        let rows = (CELLS / self.inner.names.len().max(1)).clamp(1 << 10, 1 << 16);
+        let mut types = self.first_types();
+        loop {
+            let mut made = start();
+            let mut pass = Pass::start(&self.inner, types.clone(), rows, true);
+            let (mut as_text, mut to_the_end) = (Vec::new(), true);
+            while let Some(block) = pass.next_block() {
+                let (block, surprises) = block?;
+                as_text = surprises;
+                if as_text.is_empty() {
+                    add(&mut made, &block)?;
+                } else if block.first_row == 0 {
+                    to_the_end = false;
+                    break;
+                }
+            }
+            for (column, guess) in pass.guesses().into_iter().filter(|_| to_the_end) {
+                // Refuses what looks wrong, of which the counts of all rows are the judge.
+                guess.is_text(&self.inner.names[column])?;
+            }
+            if as_text.is_empty() {
+                return Ok((Types(types), made));
+            }
+            for column in as_text {
+                types[column] = Some(true);
+            }
+        }
+    }
+
+    /// The types to begin with: as declared, and numbers where that is open.
+    fn first_types(&self) -> Vec<Option<bool>> {
+        let columns = self.inner.wishes.iter().zip(&self.inner.declared);
+        let first = |(wish, declared): (&Wish, &Option<bool>)| match wish {
+            Wish::Ignore => None,
+            Wish::Text => Some(true),
+            Wish::Numeric => Some(false),
+            Wish::Guess => Some(declared.unwrap_or(false)),
+        };
+        columns.map(first).collect()
+    }
+
+    /// Columns whose type is to be found out.
+    fn guessed(&self, types: &[Option<bool>]) -> impl Iterator<Item = usize> {
+        let open = |column: &usize| self.inner.untyped && self.inner.wishes[*column] == Wish::Guess;
+        (0..types.len()).filter(open)
+    }
+}
+
+/// The blocks of one pass over some [`Parts`]. It ends after an error.
+pub struct Blocks(Pass);
+
+impl Iterator for Blocks {
+    type Item = Result<Block, TableError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next_block().map(|block| block.map(|(block, _)| block))
+    }
+}
+
+impl Inner {
+    fn first_file(&self) -> &str {
+        self.parts.first().map_or("", |part| &part.name)
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,73 @@
+//! The encoder of a table that is too large to be kept, learned from a summary of its rows.
+
+use super::columns::{Facts, category, median, number, too_many};
+use super::{Encoder, MOST_LEVELS, MissingInputs, suspects};
+use crate::data::note::{Note, NoteKind, Notes};
+use crate::data::summary::{ColumnSummary, Present, Summary};
+use crate::data::{EncodeError, Roles};
+use crate::table::Column;
+use std::borrow::Cow;
+
+impl Encoder {
+    /// Learns from a summary what the inputs of a table become: as [`Encoder::learn`] does from all of its rows, except
+    /// for what only the sample can tell.
+    ///
+    /// Levels, gaps and whether a column varies are those of all rows, also of rows without any target. Medians are
+    /// those of the rows of the sample with a target; if none of them has a value, the mean of all rows stands in. What
+    /// a column looks like (a time, names of units, a count of rows, an identifier with more levels than are counted)
+    /// is judged by the sample.
+    pub fn learn_summary(
+        summary: &Summary,
+        roles: &Roles,
+        missing: MissingInputs,
+    ) -> Result<(Encoder, Vec<Note>), EncodeError> {
+        let (sample, numbers) = summary.sample();
+        let (rows, _) = roles.observed_rows(&sample)?;
+        let facts = |column: &Column, rows: &[usize]| match summary.column(&column.name) {
+            Some(whole) => Facts::summarised(whole, column, rows, &numbers),
+            None => Facts::of(column, rows),
+        };
+        let mut notes = Notes::default();
+        let columns = roles.inputs(&sample).map(Cow::Borrowed);
+        let encoder = Encoder::learn_columns(columns, &rows, facts, roles, missing, &mut notes)?;
+        for column in summary.columns().iter().filter(|column| roles.targets.contains(&column.name)) {
+            if matches!(&column.present, Present::Numbers(moments) if moments.min == moments.max) {
+                notes.add(NoteKind::ConstantTarget, &column.name, "");
+            }
+        }
+        Ok((encoder, notes.told()))
+    }
+}
+
+impl Facts {
+    /// From the summary of all rows, and a sample with the number of each of its rows.
+    fn summarised(whole: &ColumnSummary, sample: &Column, rows: &[usize], numbers: &[u64]) -> Facts {
+        let gaps = whole.missing > 0;
+        let whole_number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let (count, identifier, encoding) = match &whole.present {
+            Present::Numbers(all) => {
+                let middle = median(sample, rows).or((all.count > 0).then_some(all.mean));
+                (all.count, false, Ok(number(middle, all.min == all.max, gaps)))
+            }
+            Present::Texts(all) => match all.levels() {
+                Some(levels) => {
+                    let different = all.count() > 1 && levels.len() as u64 == all.count();
+                    let levels = levels.into_iter().map(|(level, _)| level.to_owned()).collect();
+                    (all.count(), different && all.count() > whole.missing, category(&whole.name, levels, gaps))
+                }
+                None => {
+                    let identifier = suspects::is_identifier(sample, rows);
+                    (all.count(), identifier, Err(too_many(&whole.name, MOST_LEVELS + 1)))
+                }
+            },
+        };
+        Facts {
+            first_gap: whole.first_missing.map(whole_number),
+            gaps: whole_number(whole.missing),
+            empty: count == 0,
+            index: suspects::is_index(sample, |row| numbers[row]),
+            identifier,
+            encoding,
+        }
+    }
+}
