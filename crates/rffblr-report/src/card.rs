@@ -193,7 +193,9 @@ impl Facts<'_> {
                 "a Bayesian linear model on {terms} cosines and straight lines drawn from a learned kernel{}",
                 self.groups()
             ),
-            Form::Automatic | Form::Cosines(_) => format!("a Bayesian linear model on {terms} cosines and straight lines"),
+            Form::Automatic | Form::Cosines(_) => {
+                format!("a Bayesian linear model on {terms} cosines and straight lines")
+            }
         };
         let stop = match self.model.stop() {
             Stop::Converged => "converged",
@@ -324,7 +326,8 @@ impl Facts<'_> {
                 Form::Kernel =>
                     "f(x) = Σ βₙ κ(xₙ, x), with the learned kernel κ of the target and the standardised training inputs xₙ.",
                 _ if self.model.links().is_empty() => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + b.",
-                Form::Automatic | Form::Drawn { .. } | Form::Sinusoids { .. } | Form::Cosines(_) => "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + straight lines + b.",
+                Form::Automatic | Form::Drawn { .. } | Form::Sinusoids { .. } | Form::Cosines(_) =>
+                    "f(x) = Σ wₘ cos(ωₘ·x + pₘ) + straight lines + b.",
             }
         )
     }

@@ -7,7 +7,7 @@ use super::sums::{Sums, System};
 use crate::data::{check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::fourier::Basis;
-use crate::linalg::{MatRef, Threads, scale_rows, select_columns, select_rows};
+use crate::linalg::{Mat, MatRef, Threads, scale_rows, select_columns, select_rows};
 use std::collections::BTreeMap;
 
 /// Rows of a block, unless its maker has a reason for another number.
@@ -114,14 +114,20 @@ impl Accumulator {
         let rows: Vec<usize> = (0..inputs.nrows()).filter(|&n| observed(n)).collect();
         let mut sums: Vec<Sums> =
             self.lifts.iter().map(|lift| Sums::new(lift.draw.columns(), lift.tasks.len())).collect();
+        let mut features = Mat::new();
         for rows in rows.chunks(ROWS) {
             let x = map.input_scale.apply(select_rows(inputs, rows).as_ref(), &map.input_names)?;
             let mut y = map.target_scale.apply(select_rows(targets, rows).as_ref(), &map.target_names)?;
             let root: Vec<f64> = rows.iter().map(|&n| root[n]).collect();
             scale_rows(&mut y, &root);
             for (lift, sums) in self.lifts.iter().zip(&mut sums) {
-                let mut features = lift.basis.features_and_one(x.as_ref());
-                scale_rows(&mut features, &root);
+                if features.shape() != (rows.len(), lift.draw.columns()) {
+                    features = Mat::zeros(rows.len(), lift.draw.columns());
+                }
+                lift.basis.features_into(&mut features, x.as_ref(), threads);
+                if self.map.is_weighted() {
+                    scale_rows(&mut features, &root);
+                }
                 match lift.tasks.len() == y.ncols() {
                     true => sums.add_rows(&features, &y, &root, threads),
                     false => sums.add_rows(&features, &select_columns(y.as_ref(), &lift.tasks), &root, threads),

@@ -7,13 +7,14 @@ use super::sums::{Sums, System, classes};
 use crate::kernel::Kernel;
 use crate::kernel::hyper::{HyperPrior, INPUT_SCALES, NOISE, SCALE, VARIANCE, unpack};
 use crate::linalg::{
-    Accumulate, Mat, MatRef, Threads, fill_upper, multiply, product, scale_columns, scale_rows, select_columns,
-    select_rows,
+    Accumulate, Mat, Threads, fill_upper, multiply, product, scale_columns, scale_rows, select_columns, select_rows,
 };
 use crate::problem::Problem;
+use rayon::prelude::*;
+use std::ops::Range;
 
 /// Rows whose features are held at once.
-pub(super) const ROWS: usize = 2048;
+const ROWS: usize = 1024;
 /// Prior standard deviation of ln σ² of a task around the shared one.
 const NOISE_WIDTH: f64 = 1.0;
 /// With more tasks they share one noise while the kernel is learned: each level costs a factorisation.
@@ -94,77 +95,113 @@ struct Lifted<'a> {
 }
 
 impl Lifted<'_> {
-    /// Calls `f` with inputs, [Φ, 1] times root weights, and targets of each block.
-    fn blocks(&self, mut f: impl FnMut(MatRef<'_, f64>, Mat<f64>, Mat<f64>, &[f64])) {
-        let Evidence { problem, targets, .. } = self.evidence;
-        let rows = problem.inputs.nrows();
-        for start in (0..rows).step_by(ROWS) {
-            let count = ROWS.min(rows - start);
-            let inputs = problem.inputs.as_ref().as_ref().subrows(start, count);
-            let root = &problem.root[start..start + count];
-            let mut features = self.basis.features_and_one(inputs);
-            scale_rows(&mut features, root);
-            f(inputs, features, targets.as_ref().subrows(start, count).to_owned(), root);
+    /// The blocks of rows.
+    fn blocks(&self) -> Vec<Range<usize>> {
+        let rows = self.evidence.problem.inputs.nrows();
+        (0..rows).step_by(ROWS).map(|start| start..rows.min(start + ROWS)).collect()
+    }
+
+    /// [Φ, 1] times root weights of a block, into a table that may have been used before.
+    fn features(&self, rows: &Range<usize>, out: &mut Mat<f64>, threads: Threads) {
+        let problem = self.evidence.problem;
+        if out.nrows() != rows.len() {
+            *out = Mat::zeros(rows.len(), self.evidence.draw.columns());
+        }
+        let inputs = problem.inputs.as_ref().as_ref().subrows(rows.start, rows.len());
+        self.basis.features_into(out, inputs, threads);
+        let root = &problem.root[rows.clone()];
+        if root.iter().any(|u| *u != 1.0) {
+            scale_rows(out, root);
         }
     }
 
+    fn targets(&self, rows: &Range<usize>) -> Mat<f64> {
+        self.evidence.targets.as_ref().subrows(rows.start, rows.len()).to_owned()
+    }
+
     fn systems(&self) -> Vec<System> {
-        let mut sums = Sums::new(self.evidence.draw.columns(), self.evidence.problem.tasks());
-        self.blocks(|_, features, targets, root| sums.add_rows(&features, &targets, root, self.evidence.threads));
+        let Evidence { problem, draw, threads, .. } = self.evidence;
+        let (mut sums, mut features) = (Sums::new(draw.columns(), problem.tasks()), Mat::new());
+        for rows in self.blocks() {
+            self.features(&rows, &mut features, *threads);
+            sums.add_rows(&features, &self.targets(&rows), &problem.root[rows], *threads);
+        }
         sums.systems()
     }
 
     /// Derivative by each frequency: D×P. With G = ∂L/∂Ψ = −ΨΣB_c + Σ_c (y_c − Ψw_c)w_cᵀ/(a_cσ_c²), and Ψ = s cos A and
     /// s sin A for a pair, ∂L/∂A = −G_cos Ψ_sin + G_sin Ψ_cos.
     fn by_frequency(&self, systems: &[System], found: &Marginal, noise: &[f64], deviation: &[f64]) -> Mat<f64> {
-        let Evidence { draw, threads, .. } = self.evidence;
-        let pairs = draw.pairs();
-        let mut out = Mat::zeros(draw.inputs(), pairs);
-        let whole: Vec<Mat<f64>> = found
-            .inverse
-            .iter()
-            .map(|inverse| {
-                let mut inverse = inverse.clone();
-                fill_upper(inverse.as_mut());
-                inverse
-            })
-            .collect();
-        self.blocks(|inputs, mut psi, targets, _| {
-            scale_columns(&mut psi, |j| deviation[j]);
-            let mut pulled = Mat::zeros(psi.nrows(), pairs);
-            for (tasks, rows) in classes(&targets) {
-                let part = rows.as_ref().map(|rows| select_rows(psi.as_ref(), rows));
-                let own = part.as_ref().unwrap_or(&psi);
-                let weights = select_columns(found.weights.as_ref(), &tasks);
-                let mut residual = multiply(own.as_ref(), weights.as_ref(), *threads);
-                for (i, &task) in tasks.iter().enumerate() {
-                    let share = 1.0 / (found.amplitude[task] * noise[task]);
-                    let observed = targets.col_as_slice(task);
-                    for (k, r) in residual.col_as_slice_mut(i).iter_mut().enumerate() {
-                        *r = share * (observed[rows.as_ref().map_or(k, |rows| rows[k])] - *r);
-                    }
-                }
-                let mut g = Mat::zeros(own.nrows(), 2 * pairs);
-                for (system, inverse) in systems.iter().zip(&whole) {
-                    if system.tasks.iter().all(|task| tasks.contains(task)) {
-                        let inverse = inverse.as_ref().subcols(0, 2 * pairs);
-                        product(g.as_mut(), Accumulate::Add, own.as_ref(), inverse, -1.0, *threads);
-                    }
-                }
-                let weights = weights.as_ref().transpose().subcols(0, 2 * pairs);
-                product(g.as_mut(), Accumulate::Add, residual.as_ref(), weights, 1.0, *threads);
-                for p in 0..pairs {
-                    let (cos, sin) = (own.col_as_slice(2 * p), own.col_as_slice(2 * p + 1));
-                    let (by_cos, by_sin) = (g.col_as_slice(2 * p), g.col_as_slice(2 * p + 1));
-                    let to = pulled.col_as_slice_mut(p);
-                    for k in 0..cos.len() {
-                        to[rows.as_ref().map_or(k, |rows| rows[k])] += by_sin[k] * cos[k] - by_cos[k] * sin[k];
-                    }
+        let mut inverses = found.inverse.clone();
+        inverses.iter_mut().for_each(|inverse| fill_upper(inverse.as_mut()));
+        let one = |buffers: &mut [Mat<f64>; 2], rows: Range<usize>| {
+            let [psi, g] = buffers;
+            self.features(&rows, psi, Threads::ONE);
+            scale_columns(psi, |j| deviation[j]);
+            self.pull(&rows, psi, g, (systems, &inverses), found, noise)
+        };
+        let buffers = || [Mat::new(), Mat::new()];
+        let blocks = self.blocks();
+        // Blocks side by side, each on one thread; their shares are added in order.
+        let shares: Vec<Mat<f64>> = match self.evidence.threads {
+            Threads::ONE => {
+                let mut buffers = buffers();
+                blocks.into_iter().map(|rows| one(&mut buffers, rows)).collect()
+            }
+            _ => blocks.into_par_iter().map_init(buffers, one).collect(),
+        };
+        let draw = self.evidence.draw;
+        let zero = Mat::zeros(draw.inputs(), draw.pairs());
+        shares.into_iter().fold(zero, |total, share| total + share)
+    }
+
+    /// The share of one block.
+    fn pull(
+        &self,
+        block: &Range<usize>,
+        psi: &Mat<f64>,
+        g: &mut Mat<f64>,
+        (systems, inverses): (&[System], &[Mat<f64>]),
+        found: &Marginal,
+        noise: &[f64],
+    ) -> Mat<f64> {
+        let (draw, threads) = (self.evidence.draw, Threads::ONE);
+        let (pairs, targets) = (draw.pairs(), self.targets(block));
+        let mut pulled = Mat::zeros(psi.nrows(), pairs);
+        for (tasks, rows) in classes(&targets) {
+            let part = rows.as_ref().map(|rows| select_rows(psi.as_ref(), rows));
+            let own = part.as_ref().unwrap_or(psi);
+            let weights = select_columns(found.weights.as_ref(), &tasks);
+            let mut residual = multiply(own.as_ref(), weights.as_ref(), threads);
+            for (i, &task) in tasks.iter().enumerate() {
+                let share = 1.0 / (found.amplitude[task] * noise[task]);
+                let observed = targets.col_as_slice(task);
+                for (k, r) in residual.col_as_slice_mut(i).iter_mut().enumerate() {
+                    *r = share * (observed[rows.as_ref().map_or(k, |rows| rows[k])] - *r);
                 }
             }
-            product(out.as_mut(), Accumulate::Add, inputs.transpose(), pulled.as_ref(), 1.0, *threads);
-        });
-        out
+            if g.nrows() != own.nrows() {
+                *g = Mat::zeros(own.nrows(), 2 * pairs);
+            }
+            let weights = weights.as_ref().transpose().subcols(0, 2 * pairs);
+            product(g.as_mut(), Accumulate::Replace, residual.as_ref(), weights, 1.0, threads);
+            for (system, inverse) in systems.iter().zip(inverses) {
+                if system.tasks.iter().all(|task| tasks.contains(task)) {
+                    let inverse = inverse.as_ref().subcols(0, 2 * pairs);
+                    product(g.as_mut(), Accumulate::Add, own.as_ref(), inverse, -1.0, threads);
+                }
+            }
+            for p in 0..pairs {
+                let (cos, sin) = (own.col_as_slice(2 * p), own.col_as_slice(2 * p + 1));
+                let (by_cos, by_sin) = (g.col_as_slice(2 * p), g.col_as_slice(2 * p + 1));
+                let to = pulled.col_as_slice_mut(p);
+                for k in 0..cos.len() {
+                    to[rows.as_ref().map_or(k, |rows| rows[k])] += by_sin[k] * cos[k] - by_cos[k] * sin[k];
+                }
+            }
+        }
+        let inputs = self.evidence.problem.inputs.as_ref().as_ref().subrows(block.start, block.len());
+        multiply(inputs.transpose(), pulled.as_ref(), threads)
     }
 }
 

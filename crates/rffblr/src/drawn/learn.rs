@@ -22,6 +22,10 @@ pub(crate) const MOST_ROWS: usize = 96_000;
 const MOST_FEATURES: usize = 1024;
 /// L-BFGS steps on one sample.
 const STEPS: usize = 40;
+/// Multiplications that learning may cost: so many for each row of the data, within bounds.
+const WORK: (f64, f64, f64) = (4e7, 1e12, 8e12);
+/// A larger sample must allow this many steps.
+const LEAST_STEPS: f64 = 4.0;
 /// A search ends when a step gains less than this for each observed cell, in nats.
 const TOLERANCE: f64 = 1e-4;
 /// The sample grows as long as it gained more than this for each observed cell: 0.002 nats are 0.4 % of the variance that
@@ -48,14 +52,28 @@ pub(crate) struct Found {
     pub(crate) stop: Stop,
 }
 
-/// Learns from a sample of the rows; the model will have this many features.
-pub(crate) fn learn(sample: &Problem, features: usize, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
+/// Learns from a sample of data that have so many rows; the model will have this many features.
+pub(crate) fn learn(
+    sample: &Problem,
+    (rows, features): (f64, usize),
+    settings: &Settings,
+    observer: Observer<'_>,
+) -> Result<Found> {
     let Groups { groups, mut trace, mut stop } = fit_groups(sample, settings, observer)?;
-    if std::env::var("LAB").is_ok() { eprintln!("LAB groups {} exact steps {} at {}", groups.len(), trace.len(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0); }
+    if std::env::var("LAB").is_ok() {
+        eprintln!(
+            "LAB groups {} exact steps {} at {}",
+            groups.len(),
+            trace.len(),
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0
+        );
+    }
     let (threads, available) = (Threads::current(), sample.inputs.nrows());
     let features = features.min(MOST_FEATURES);
     let mut out = Vec::new();
+    let work = (WORK.0 * rows).clamp(WORK.1, WORK.2) / groups.len() as f64;
     for shared in groups {
+        let mut work = work;
         let own = (shared.tasks.len() < sample.tasks()).then(|| sample.of_tasks(&shared.tasks));
         let problem = own.as_ref().unwrap_or(sample);
         let half = features.div_ceil(4).max(1);
@@ -82,23 +100,43 @@ pub(crate) fn learn(sample: &Problem, features: usize, settings: &Settings, obse
                 });
                 trace.last().map_or(ControlFlow::Continue(()), observer)
             };
-            let steps = STEPS.min(settings.max_iterations);
-            let found = climb(at, RANGE, steps, (TOLERANCE * cells, 0.0), |at| evidence.at(at), watch);
+            let cost = cost_of_step(&draw, size.min(available));
+            let steps = STEPS.min(settings.max_iterations).min((work / cost) as usize);
+            let function = |at: &[f64]| {
+                work -= cost;
+                evidence.at(at)
+            };
+            let found = climb(at, RANGE, steps, (TOLERANCE * cells, 0.0), function, watch);
             let (top, value, end) = found.ok_or(Error::Singular { size: draw.columns(), noise: shared.noise })?;
             at = top;
-            if std::env::var("LAB").is_ok() { eprintln!("LAB size {size} first {:?} value {value} cells {cells} gain/cell {} steps {} end {end:?} at {:?}", first, (value - first.unwrap_or(value)) / cells, trace.len(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0); }
+            if std::env::var("LAB").is_ok() {
+                eprintln!(
+                    "LAB size {size} first {:?} value {value} cells {cells} gain/cell {} steps {} end {end:?} at {:?}",
+                    first,
+                    (value - first.unwrap_or(value)) / cells,
+                    trace.len(),
+                    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0
+                );
+            }
             if end == End::Asked {
                 stop = Stop::Requested;
             }
             let gain = (value - first.unwrap_or(value)) / cells;
-            if size >= available.min(MOST_ROWS) || gain < WORTH {
+            let next = (size * GROWTH).min(MOST_ROWS);
+            let affordable = work > LEAST_STEPS * cost_of_step(&draw, next.min(available));
+            if size >= available.min(MOST_ROWS) || gain < WORTH || !affordable {
                 break;
             }
-            size = (size * GROWTH).min(MOST_ROWS);
+            size = next;
         }
         let evidence = Evidence::new(problem, &draw, threads);
         let (kernel, shared_noise, noise) = evidence.unpack(&at);
         out.push(Group { tasks: shared.tasks, kernel, shared_noise, noise });
     }
     Ok(Found { groups: out, trace, stop })
+}
+
+/// Multiplications of the marginal likelihood and its gradient: ΦᵀΦ, and Φ times a matrix of its width.
+fn cost_of_step(draw: &Draw, rows: usize) -> f64 {
+    1.5 * rows as f64 * (draw.columns() as f64).powi(2)
 }

@@ -61,7 +61,7 @@ impl FeatureMap {
         let targets = target_scale.apply(sample.targets(), sample.target_names())?;
         let rounding = rounding_of(sample, &target_scale);
         let problem = Problem::of(inputs, targets, sample).knowing(sample.one_hot(), rounding.clone());
-        let learn::Found { groups, trace, stop } = learn::learn(&problem, features, settings, observer)?;
+        let learn::Found { groups, trace, stop } = learn::learn(&problem, (rows, features), settings, observer)?;
         let weighting = sample.given_weights().map(|weights| {
             let meaning = weights.as_ref().map(|_| ());
             let positive: Vec<f64> = weights.values().iter().copied().filter(|w| *w > 0.0).collect();
@@ -119,6 +119,11 @@ impl FeatureMap {
         }
     }
 
+    /// Whether rows have weights.
+    pub(super) fn is_weighted(&self) -> bool {
+        self.weighting.is_some()
+    }
+
     /// The draw of each group of tasks.
     pub(super) fn draws(&self) -> Vec<Draw> {
         let of =
@@ -151,26 +156,39 @@ impl FeatureMap {
         if sums.map() != self {
             return Err(Error::Accumulator("it is for features of another map".into()));
         }
+        Ok(self.model_of(sums, self.solved(sums, None)?))
+    }
+
+    /// Every group of tasks, solved; at the prior variances and noise of `earlier` if that is given.
+    pub(super) fn solved(&self, sums: &Accumulator, earlier: Option<&[DrawnMember]>) -> Result<Vec<DrawnMember>> {
         let relative = matches!(self.weighting, Some((Weights::Relative(()), _)));
         let threads = Threads::current();
         let mut members = Vec::new();
-        for ((draw, basis, systems), group) in sums.systems().into_iter().zip(&self.groups) {
+        for (g, ((draw, basis, systems), group)) in sums.systems().into_iter().zip(&self.groups).enumerate() {
             if let Some(place) = (0..group.tasks.len()).find(|c| systems.iter().all(|s| !s.tasks.contains(c))) {
                 let column = self.target_names[group.tasks[place]].clone();
                 return Err(Error::Accumulator(format!("target \"{column}\" was not observed in any row")));
             }
             let rounding: Vec<f64> = group.tasks.iter().map(|&task| self.rounding[task]).collect();
             let context = Context { rounding: &rounding, relative, threads };
-            let solved = solve(&systems, &draw, group.clone(), context)?;
-            let tasks = group.tasks.clone();
-            let waves = Waves { basis, posterior: solved.posterior };
-            members.push(DrawnMember { tasks, kernel: solved.group.kernel, pairs: draw.counts(), waves });
+            let (group, refined) = match earlier.and_then(|earlier| earlier.get(g)) {
+                None => (group.clone(), false),
+                Some(earlier) => (earlier.group(group.shared_noise), true),
+            };
+            let (group, posterior) = solve(&systems, &draw, group, refined, context)?;
+            let waves = Waves { basis, posterior };
+            members.push(DrawnMember { tasks: group.tasks, kernel: group.kernel, pairs: draw.counts(), waves });
         }
-        if members.is_empty() {
-            return Err(Error::Accumulator("no rows were added".into()));
+        match members.is_empty() {
+            true => Err(Error::Accumulator("no rows were added".into())),
+            false => Ok(members),
         }
+    }
+
+    /// The model made of solved groups.
+    pub(super) fn model_of(&self, sums: &Accumulator, members: Vec<DrawnMember>) -> Model {
         let settings = Settings { form: Form::Drawn { features: Some(self.features) }, ..self.settings.clone() };
-        Ok(Model::of_parts(Parts {
+        Model::of_parts(Parts {
             settings,
             input_names: self.input_names.clone(),
             target_names: self.target_names.clone(),
@@ -181,6 +199,6 @@ impl FeatureMap {
             stop: self.stop,
             rows: sums.rows() as usize,
             weighting: self.weighting.map(|(meaning, _)| meaning),
-        }))
+        })
     }
 }

@@ -13,9 +13,11 @@ pub(crate) mod learn;
 mod map;
 mod marginal;
 mod posterior;
+mod stream;
 mod sums;
 
 pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_pairs, precision_of_pairs};
 pub(crate) use learn::Group;
 pub use map::FeatureMap;
+pub use stream::{BlockSource, SAMPLE, StreamFit, Streamed};

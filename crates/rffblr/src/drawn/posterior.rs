@@ -18,12 +18,6 @@ const TOLERANCE: f64 = 0.5;
 /// With more tasks their noise is refined on the grid alone.
 const MOST_TASKS: usize = 8;
 
-/// The tasks of a group, solved.
-pub(crate) struct Solved {
-    pub(crate) group: Group,
-    pub(crate) posterior: Posterior,
-}
-
 /// What the sums do not say.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
@@ -34,10 +28,16 @@ pub(crate) struct Context<'a> {
     pub(crate) threads: Threads,
 }
 
-/// Solves a group of tasks.
-pub(crate) fn solve(systems: &[System], draw: &Draw, mut group: Group, context: Context<'_>) -> Result<Solved> {
+/// Solves a group of tasks; its variances and noise are refined first, unless they were.
+pub(crate) fn solve(
+    systems: &[System],
+    draw: &Draw,
+    mut group: Group,
+    refined: bool,
+    context: Context<'_>,
+) -> Result<(Group, Posterior)> {
     let Context { rounding, relative, threads } = context;
-    let refined = group.tasks.len() <= MOST_TASKS && refine(systems, draw, &mut group, context);
+    let refined = refined || group.tasks.len() <= MOST_TASKS && refine(systems, draw, &mut group, context);
     let precision = draw.precision(&group.kernel);
     let deviation: Vec<f64> = precision.iter().map(|a| a.sqrt().recip()).collect();
     let tasks = group.tasks.len();
@@ -97,7 +97,7 @@ pub(crate) fn solve(systems: &[System], draw: &Draw, mut group: Group, context: 
         }
     }
     group.noise = tau.iter().map(|tau| tau.recip()).collect();
-    Ok(Solved { group, posterior: Posterior { mean, precision, tau, unit, shapes } })
+    Ok((group, Posterior { mean, precision, tau, unit, shapes }))
 }
 
 /// Climbs the marginal likelihood in the three prior variances and the noise of each task, for which the sums are enough;
@@ -137,7 +137,14 @@ fn refine(
     let start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
     let Some((top, ..)) = climb(start, RANGE, STEPS, (TOLERANCE, 0.0), function, go_on) else { return false };
-    if std::env::var("LAB").is_ok() { eprintln!("LAB refined {:?} -> {:?} at {}", (kernel.linear, kernel.rbf.variance, kernel.laplace_l1.variance, &group.noise), top.iter().map(|v| v.exp()).collect::<Vec<_>>(), std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0); }
+    if std::env::var("LAB").is_ok() {
+        eprintln!(
+            "LAB refined {:?} -> {:?} at {}",
+            (kernel.linear, kernel.rbf.variance, kernel.laplace_l1.variance, &group.noise),
+            top.iter().map(|v| v.exp()).collect::<Vec<_>>(),
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0
+        );
+    }
     group.kernel = at_variances(&top);
     group.noise = noises(&top);
     true

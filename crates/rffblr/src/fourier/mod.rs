@@ -198,10 +198,14 @@ impl Basis {
     /// Φ in a table that may be wider; what is wider becomes one.
     fn features_in(&self, inputs: MatRef<'_, f64>, columns: usize) -> Mat<f64> {
         let mut out = Mat::zeros(inputs.nrows(), columns);
-        let threads = Threads::current();
-        self.angles(&mut out, inputs, threads);
-        self.lift(&mut out, inputs, 1.0, threads);
+        self.features_into(&mut out, inputs, Threads::current());
         out
+    }
+
+    /// Φ into a table that was used before, and one into its other columns.
+    pub(crate) fn features_into(&self, out: &mut Mat<f64>, inputs: MatRef<'_, f64>, threads: Threads) {
+        self.angles(out, inputs, threads);
+        self.lift(out, inputs, 1.0, threads);
     }
 }
 

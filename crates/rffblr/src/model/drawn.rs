@@ -3,7 +3,7 @@
 use super::Model;
 use super::waves::Waves;
 use crate::data::{Dataset, row_sample};
-use crate::drawn::{Accumulator, BLOCK, FeatureMap, learn};
+use crate::drawn::{Accumulator, BLOCK, FeatureMap, Group, learn};
 use crate::error::Result;
 use crate::kernel::{Kernel, LeftOut};
 use crate::linalg::{Mat, MatRef, Threads, select_columns};
@@ -115,6 +115,12 @@ impl Drawn {
 }
 
 impl DrawnMember {
+    /// What was learned of these tasks, with the noise that they share.
+    pub(crate) fn group(&self, shared_noise: f64) -> Group {
+        let noise = self.waves.posterior.tau.iter().map(|tau| tau.recip()).collect();
+        Group { tasks: self.tasks.clone(), kernel: self.kernel.clone(), shared_noise, noise }
+    }
+
     /// Puts a table of this group's tasks where they are in one of all tasks, from a row on.
     pub(super) fn spread(&self, from: &Mat<f64>, to: &mut Mat<f64>, start: usize) {
         for (i, &task) in self.tasks.iter().enumerate() {
@@ -136,7 +142,12 @@ pub(super) fn fit(data: &Dataset, settings: &Settings, observer: Observer<'_>) -
         let (inputs, targets) = (data.inputs().subrows(start, count), data.targets().subrows(start, count));
         sums.update(number as u64, inputs, targets, weights)?;
     }
-    if std::env::var("LAB").is_ok() { eprintln!("LAB pass done at {}", std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0); }
+    if std::env::var("LAB").is_ok() {
+        eprintln!(
+            "LAB pass done at {}",
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0
+        );
+    }
     let mut model = map.model(&sums)?;
     model.rows = data.rows();
     model.fingerprint = data.fingerprint();
