@@ -154,7 +154,9 @@ pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
     let points = model.standardised_inputs(table(points).as_ref()).unwrap();
     let one = Threads::ONE;
     let covariance = |task: usize| match &model.function {
-        Function::Sinusoids(_) | Function::Cosines(_) => waves_covariance(model.function.waves().unwrap(), task, &points),
+        Function::Sinusoids(_) | Function::Cosines(_) => {
+            waves_covariance(model.function.waves().unwrap(), task, &points)
+        }
         Function::Drawn(drawn) => {
             let member = drawn.members().iter().find(|member| member.tasks.contains(&task)).unwrap();
             let place = member.tasks.iter().position(|own| *own == task).unwrap();
