@@ -167,7 +167,7 @@ fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs
 
 /// Four columns for each target.
 pub fn columns(model: &Model, prediction: &Prediction, interval: f64) -> Result<Table> {
-    let (lower, upper) = prediction.interval(interval)?;
+    let (lower, upper) = model.interval(prediction, interval)?;
     let mut columns = Vec::new();
     for (c, target) in model.target_names().iter().enumerate() {
         let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];

@@ -74,7 +74,8 @@ extern crate self as rffblr;
 
 pub use error::{Error, Result};
 pub use model::{
-    FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit, fit_observed,
+    ErrorQuantiles, FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit,
+    fit_observed,
 };
 pub use settings::{
     Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision,
