@@ -63,14 +63,11 @@ impl FeatureMap {
         let problem = Problem::of(inputs, targets, sample).knowing(sample.one_hot(), rounding.clone());
         let learn::Found { groups, trace, stop } = learn::learn(&problem, (rows, most), settings, observer)?;
         let features = features.unwrap_or_else(|| features_for(rows, groups.len()));
-        let weighting = sample.given_weights().map(|weights| {
-            let meaning = weights.as_ref().map(|_| ());
-            let positive: Vec<f64> = weights.values().iter().copied().filter(|w| *w > 0.0).collect();
-            let unit = match meaning {
-                Weights::Relative(()) => positive.iter().sum::<f64>() / positive.len().max(1) as f64,
-                Weights::Repeats(()) => 1.0,
-            };
-            (meaning, unit)
+        // What the given weights were divided by, from a row that has one.
+        let weighting = sample.given_weights().map(|given| {
+            let mut pairs = given.values().iter().zip(sample.weights().into_iter().flatten());
+            let unit = pairs.find(|(_, scaled)| **scaled > 0.0).map_or(1.0, |(given, scaled)| given / scaled);
+            (given.as_ref().map(|_| ()), unit)
         });
         Ok(FeatureMap {
             settings: settings.clone(),

@@ -15,6 +15,8 @@ mod marginal;
 mod posterior;
 mod stream;
 mod sums;
+#[cfg(test)]
+mod tests;
 
 pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_pairs, precision_of_pairs};

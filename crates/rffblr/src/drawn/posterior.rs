@@ -100,44 +100,54 @@ pub(crate) fn solve(
     Ok((group, Posterior { mean, precision, tau, unit, shapes }))
 }
 
-/// Climbs the marginal likelihood in the three prior variances and the noise of each task, for which the sums are enough;
-/// whether it could.
-fn refine(
+/// The kernel with other prior variances, from the logarithms of these.
+fn at_variances(kernel: &Kernel, at: &[f64]) -> Kernel {
+    let mut kernel = kernel.clone();
+    kernel.linear = at[VARIANCE].exp();
+    kernel.rbf.variance = at[VARIANCE + 1].exp();
+    kernel.laplace_l1.variance = at[VARIANCE + 2].exp();
+    kernel
+}
+
+/// The noise of each task: what the logarithms say, and rounding.
+fn noises(at: &[f64], rounding: &[f64]) -> Vec<f64> {
+    at[SCALE..].iter().zip(rounding).map(|(v, rounding)| v.exp() + rounding).collect()
+}
+
+/// The marginal likelihood and its gradient as a function of the logarithms of the three prior variances and of the noise
+/// of each task, for which the sums are enough; `None` where a system is singular to rounding.
+pub(super) fn refinement(
     systems: &[System],
     draw: &Draw,
-    group: &mut Group,
+    kernel: &Kernel,
+    at: &[f64],
     Context { rounding, relative, threads }: Context<'_>,
-) -> bool {
+) -> Option<(f64, Vec<f64>)> {
+    let deviation: Vec<f64> = draw.precision(&at_variances(kernel, at)).iter().map(|a| a.sqrt().recip()).collect();
+    let whitened: Vec<Whitened<'_>> =
+        systems.iter().map(|system| Whitened::new(system, &deviation, relative)).collect();
+    let noise = noises(at, rounding);
+    let Marginal { value, by_variance, by_noise, .. } = marginal(&whitened, &noise, false, threads)?;
     let cosines = 2 * draw.pairs();
+    let mut gradient = vec![by_variance[cosines..cosines + draw.inputs()].iter().sum::<f64>()];
+    for k in 0..2 {
+        let family = draw.family(k);
+        gradient.push(by_variance[2 * family.start..2 * family.end].iter().sum());
+    }
+    gradient.extend(by_noise.iter().zip(&at[SCALE..]).zip(&noise).map(|((by, at), noise)| by * at.exp() / noise));
+    Some((value, gradient))
+}
+
+/// Climbs the marginal likelihood; whether it could.
+pub(super) fn refine(systems: &[System], draw: &Draw, group: &mut Group, context: Context<'_>) -> bool {
     let kernel = group.kernel.clone();
-    let at_variances = |at: &[f64]| {
-        let mut kernel = kernel.clone();
-        kernel.linear = at[VARIANCE].exp();
-        kernel.rbf.variance = at[VARIANCE + 1].exp();
-        kernel.laplace_l1.variance = at[VARIANCE + 2].exp();
-        kernel
-    };
-    let noises = |at: &[f64]| -> Vec<f64> { at[SCALE..].iter().zip(rounding).map(|(v, r)| v.exp() + r).collect() };
-    let function = |at: &[f64]| {
-        let deviation: Vec<f64> = draw.precision(&at_variances(at)).iter().map(|a| a.sqrt().recip()).collect();
-        let whitened: Vec<Whitened<'_>> =
-            systems.iter().map(|system| Whitened::new(system, &deviation, relative)).collect();
-        let noise = noises(at);
-        let Marginal { value, by_variance, by_noise, .. } = marginal(&whitened, &noise, false, threads)?;
-        let mut gradient = vec![by_variance[cosines..cosines + draw.inputs()].iter().sum::<f64>()];
-        for k in 0..2 {
-            let family = draw.family(k);
-            gradient.push(by_variance[2 * family.start..2 * family.end].iter().sum());
-        }
-        gradient.extend(by_noise.iter().zip(&at[SCALE..]).zip(&noise).map(|((by, at), noise)| by * at.exp() / noise));
-        Some((value, gradient))
-    };
+    let function = |at: &[f64]| refinement(systems, draw, &kernel, at, context);
     let Kernel { linear, rbf, laplace_l1, .. } = &group.kernel;
     let variances = [*linear, rbf.variance, laplace_l1.variance];
     let start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
     let Some((top, ..)) = climb(start, RANGE, STEPS, (TOLERANCE, 0.0), function, go_on) else { return false };
-    group.kernel = at_variances(&top);
-    group.noise = noises(&top);
+    group.kernel = at_variances(&kernel, &top);
+    group.noise = noises(&top, context.rounding);
     true
 }

@@ -4,13 +4,13 @@ use crate::error::Result;
 use std::collections::BTreeMap;
 
 /// Step of the search over ln σ² of a task, which starts at the ln σ² shared by all tasks.
-const STEP: f64 = 0.5;
+pub(super) const STEP: f64 = 0.5;
 /// Most steps of [`STEP`] between ln σ² of a task and the shared one.
-const REACH: i32 = 24;
+pub(super) const REACH: i32 = 24;
 /// Most steps upwards where less noise would fall below the variance of rounding.
 const FARTHEST: i32 = 40;
 /// Prior standard deviation of ln σ² of a task around the shared one.
-const WIDTH: f64 = 1.0;
+pub(super) const WIDTH: f64 = 1.0;
 
 /// Best noise of a task in units of its amplitude, that amplitude, and log marginal likelihood without constants.
 pub(crate) struct Level {

@@ -282,8 +282,8 @@ impl Settings {
         }
     }
 
-    /// Settings by name and text over a preset, checked. Without a preset it is
-    /// the default; cosines if the number of features is given; paper if a setting is that it alone has.
+    /// Settings by name and text over a preset, checked. Without a preset it is the default; cosines if the number of
+    /// features is given; paper if a setting is that it alone has.
     pub fn named(preset: Option<&str>, given: &[(impl AsRef<str>, impl AsRef<str>)]) -> Result<Settings> {
         let mut found = Vec::with_capacity(given.len());
         for (name, text) in given {
@@ -326,9 +326,12 @@ mod tests {
             ..CosineSettings::PAPER
         };
         let held = CosineSettings { bandwidth: Bandwidth::Fixed(0.5), ..unusual.clone() };
+        let counted = Settings { form: Form::Drawn { features: Some(700) }, max_iterations: 7, seed: 9 };
         let drawn = |cosines: CosineSettings| Settings { form: cosines.into(), max_iterations: 41, seed: 3 };
         let presets = PRESETS.into_iter().map(|(name, settings, _)| (name, settings));
-        presets.chain([("default", sparse), ("paper", drawn(unusual)), ("cosines", drawn(held))]).collect()
+        presets
+            .chain([("default", sparse), ("cosines", counted), ("paper", drawn(unusual)), ("paper", drawn(held))])
+            .collect()
     }
 
     #[test]
@@ -367,11 +370,12 @@ mod tests {
     #[test]
     fn names_choose_the_preset() {
         let form = |given: &[(&str, &str)]| Settings::named(None, given).unwrap().form;
-        assert_eq!(form(&NOTHING), Form::Kernel);
-        assert_eq!(form(&[("sparsity", "0")]), Form::Kernel);
+        assert_eq!(form(&NOTHING), Form::Automatic);
+        assert_eq!(form(&[("sparsity", "0")]), Form::Automatic);
         assert_eq!(form(&[("sparsity", "0.75")]), Form::Sinusoids { sparsity: 0.75 });
-        assert!(form(&[("features", "30")]).cosines().is_some());
-        assert!(form(&[("max_iterations", "3")]).cosines().is_none());
+        assert_eq!(form(&[("features", "30")]), Form::Drawn { features: Some(30) });
+        assert!(form(&[("features", "30"), ("restarts", "2")]).cosines().is_some());
+        assert_eq!(form(&[("max_iterations", "3")]), Form::Automatic);
         let refused = |preset, given: &[(&str, &str)]| Settings::named(preset, given).unwrap_err().to_string();
         assert!(refused(Some("default"), &[("features", "30")]).contains("features"));
         assert!(refused(Some("paper"), &[("sparsity", "0.5")]).contains("exact kernel"));
@@ -379,7 +383,7 @@ mod tests {
         assert!(refused(None, &[("sparsity", "1")]).contains("sparsity"));
         assert!(refused(None, &[("spectrm", "rbf")]).contains("did you mean \"spectrum\""));
         assert!(refused(None, &[("spectrum", "sinc")]).contains("laplace-l1"));
-        assert!(refused(None, &[("spectrum", "laplace-l1")]).contains("independent"));
+        assert!(refused(None, &[("spectrum", "laplace-l1"), ("directions", "orthogonal")]).contains("independent"));
         assert!(refused(Some("papre"), &NOTHING).contains("paper"));
     }
 }

@@ -7,12 +7,13 @@ use rffblr::linalg::Mat;
 use rffblr::{CosineSettings, FeatureCount, Form, Model, Noise, Pruning, Settings, TargetScale, fit};
 use std::sync::Arc;
 
-fn presets() -> [Settings; 5] {
+fn presets() -> [Settings; 6] {
     let quick = |s: Settings| Settings { max_iterations: 40, ..s };
     [
         quick(Settings::DEFAULT),
         quick(Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT }),
-        quick(Settings::COSINES),
+        quick(Settings { form: Form::Drawn { features: Some(64) }, ..Settings::DEFAULT }),
+        quick(Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT }),
         quick(Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER }),
         quick(Settings {
             form: CosineSettings { links: true, target_scale: TargetScale::Raw, ..CosineSettings::PAPER }.into(),

@@ -11,9 +11,11 @@ fn page() -> String {
     for (name, _, meaning) in PRESETS {
         page += &format!("| `{name}` | {meaning} |\n");
     }
-    page += "\nA setting of drawn cosines, given without a preset, chooses the preset `cosines`; with the preset `default` it \
-             is refused.\n";
-    for (title, of_cosines) in [("Every form", false), ("Drawn cosines (presets `cosines` and `paper`)", true)] {
+    page += "\nGiven without a preset, `features` alone chooses the preset `cosines`, another setting of cosines the preset \
+             `paper`; with\nthe preset `default` or `exact` it is refused.\n";
+    for (title, of_cosines) in
+        [("Every form", false), ("Cosines (`features` in presets `cosines` and `paper`, the others in `paper`)", true)]
+    {
         page += &format!("\n## {title}\n\n| setting | values | meaning | in the presets |\n|---|---|---|---|\n");
         for setting in SETTINGS.iter().filter(|setting| setting.of_cosines == of_cosines) {
             let values = setting.values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");

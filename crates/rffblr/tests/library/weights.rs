@@ -3,12 +3,17 @@
 use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
 use rffblr::data::{Dataset, Weights};
 use rffblr::linalg::Mat;
-use rffblr::{Form, Model, Prediction, Settings, fit};
+use rffblr::{CosineSettings, Form, Model, Prediction, Settings, fit};
+
+fn variational() -> Settings {
+    Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT }
+}
 
 fn forms() -> Vec<Settings> {
     let short = |settings: Settings| Settings { max_iterations: 40, ..settings };
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT };
-    [Settings::DEFAULT, sinusoids, Settings::COSINES, Settings::PAPER].map(short).to_vec()
+    let drawn = Settings { form: Form::Drawn { features: Some(128) }, ..Settings::DEFAULT };
+    [Settings::DEFAULT, sinusoids, drawn, variational(), Settings::PAPER].map(short).to_vec()
 }
 
 fn relative(data: &Dataset, weights: &[f64], factor: f64) -> Dataset {
@@ -101,7 +106,7 @@ fn intervals_hold_with_equal_weights_and_with_true_precisions() {
         let y = Mat::from_fn(200, 4, |n, c| truth(&x, n, c) + noise * error[(n, c)] / precision(n).sqrt());
         Dataset::new(x.clone(), y).unwrap()
     };
-    for settings in [Settings::DEFAULT, Settings::COSINES] {
+    for settings in [Settings::DEFAULT, Settings::COSINES, variational()] {
         let plain = drawn(&|_| 1.0);
         for weight in [2.0, 10.0, 1.0 / 200.0] {
             let held = coverage(&relative(&plain, &[1.0; 200], weight), &settings, noise);
@@ -122,6 +127,8 @@ fn a_target_of_rows_of_low_weight_keeps_its_noise() {
     });
     let weights: Vec<f64> = (0..300).map(weight).collect();
     let data = relative(&Dataset::new(x, y).unwrap(), &weights, 1.0);
-    let noise = fit(&data, &Settings::COSINES).unwrap().nugget_std();
-    noise.iter().for_each(|noise| assert!((0.25..0.36).contains(noise), "{noise}"));
+    for settings in [Settings::COSINES, variational()] {
+        let noise = fit(&data, &settings).unwrap().nugget_std();
+        noise.iter().for_each(|noise| assert!((0.25..0.36).contains(noise), "{noise}"));
+    }
 }

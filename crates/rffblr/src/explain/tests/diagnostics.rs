@@ -4,7 +4,7 @@ use crate::explain::{diagnostics, task_correlation};
 use crate::linalg::Mat;
 use crate::model::fit;
 use crate::normal;
-use crate::settings::{Form, Settings};
+use crate::settings::{CosineSettings, Form, Settings};
 
 /// Leverage is how much the fitted value follows its own target.
 #[test]
@@ -33,7 +33,8 @@ fn leverage_is_the_derivative_of_the_fit() {
 fn every_form_has_leverage_between_zero_and_one() {
     let data = data(18, 2, 9);
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.5 }, ..Settings::DEFAULT };
-    for settings in [Settings::DEFAULT, Settings::COSINES, Settings::PAPER, sinusoids] {
+    let variational = Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT };
+    for settings in [Settings::DEFAULT, Settings::COSINES, variational, Settings::PAPER, sinusoids] {
         let model = fit(&data, &settings).unwrap();
         let found = diagnostics(&model, &data).unwrap();
         let fitted = model.predict_mean(data.inputs()).unwrap();

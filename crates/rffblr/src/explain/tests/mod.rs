@@ -9,7 +9,7 @@ mod shapley;
 use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared};
 use crate::linalg::{Cholesky, Mat, MatRef, Threads, dot, fill_upper, multiply, select_rows};
-use crate::model::{Function, Model, fit};
+use crate::model::{Function, Inverse, Model, Waves, fit};
 use crate::settings::{CosineSettings, Form, Settings};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -27,8 +27,8 @@ pub(super) fn data(rows: usize, inputs: usize, seed: u64) -> Dataset {
     Dataset::new(x, y).unwrap()
 }
 
-/// The model in every form: the kernel machine, each of its families alone, a kernel for each task, sinusoids, cosines,
-/// cosines with links.
+/// The model in every form: the kernel machine, each of its families alone, a kernel for each task, sinusoids, cosines of
+/// the variational algorithm, drawn from the learned kernel, and the paper's with links.
 pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let kernel = fit(data, &Settings::DEFAULT).unwrap();
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.5 }, ..Settings::DEFAULT };
@@ -42,7 +42,8 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
         ("Laplace L1 alone", changed(&kernel, |k| Kernel { laplace_l1: some(k.laplace_l1), ..nothing(k) })),
         ("two kernels", kernel.regrouped(data, two_kernels(&kernel))),
         ("sinusoids", fit(data, &sinusoids).unwrap()),
-        ("cosines", fit(data, &Settings::COSINES).unwrap()),
+        ("cosines", fit(data, &Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT }).unwrap()),
+        ("drawn", fit(data, &Settings { form: Form::Drawn { features: Some(24) }, ..Settings::DEFAULT }).unwrap()),
         ("paper with links", fit(data, &links).unwrap()),
         ("kernel machine", kernel),
     ]
@@ -117,25 +118,49 @@ pub(super) fn joint_std(model: &Model, points: &[Vec<f64>], weights: &[f64]) -> 
     joint(model, points).iter().map(std).collect()
 }
 
+/// ΦΣ_cΦᵀ at standardised points, with Σ_c in full.
+fn waves_covariance(waves: &Waves, task: usize, points: &Mat<f64>) -> Mat<f64> {
+    let (posterior, one) = (&waves.posterior, Threads::ONE);
+    let shape = posterior.shapes.iter().find(|shape| shape.tasks.contains(&task)).unwrap();
+    let k = posterior.precision.len();
+    let inside = match &shape.inverse {
+        // V/(1 + τλ)Vᵀ + I − VVᵀ.
+        Inverse::Spectral(eigen) => Mat::from_fn(k, k, |i, j| {
+            let shrunk = |n: usize| 1.0 / (1.0 + posterior.tau[task] * eigen.values[n]) - 1.0;
+            let v = &eigen.vectors;
+            let sum: f64 = (0..v.ncols()).map(|n| v[(i, n)] * shrunk(n) * v[(j, n)]).sum();
+            sum + if i == j { 1.0 } else { 0.0 }
+        }),
+        // (LLᵀ)⁻¹ by elimination in LLᵀ.
+        Inverse::Factor(factor) => {
+            let lower = Mat::from_fn(k, k, |i, j| if i < j { 0.0 } else { factor.lower()[(i, j)] });
+            let product = multiply(lower.as_ref(), lower.as_ref().transpose(), one);
+            let mut inverse = Mat::<f64>::identity(k, k);
+            let again = Cholesky::new(product, one).unwrap();
+            again.half_solve(inverse.as_mut());
+            again.half_solve_transposed(inverse.as_mut());
+            inverse
+        }
+    };
+    let covariance = Mat::from_fn(k, k, |i, j| {
+        posterior.unit[task] * inside[(i, j)] / (posterior.precision[i] * posterior.precision[j]).sqrt()
+    });
+    let features = waves.features(points.as_ref());
+    multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one)
+}
+
 /// Joint covariance of the function at some points, for each task.
 pub(super) fn joint(model: &Model, points: &[Vec<f64>]) -> Vec<Mat<f64>> {
     let points = model.standardised_inputs(table(points).as_ref()).unwrap();
     let one = Threads::ONE;
     let covariance = |task: usize| match &model.function {
         Function::Sinusoids(_) | Function::Cosines(_) => {
-            let waves = model.function.waves().unwrap();
-            // Σ_c in full, from its precision: A^{-½}[V/(1 + τλ)Vᵀ + I − VVᵀ]A^{-½}.
-            let posterior = &waves.posterior;
-            let shape = posterior.shapes.iter().find(|shape| shape.tasks.contains(&task)).unwrap();
-            let (k, v) = (posterior.precision.len(), &shape.vectors);
-            let covariance = Mat::from_fn(k, k, |i, j| {
-                let shrunk = |n: usize| 1.0 / (1.0 + posterior.tau[task] * shape.values[n]) - 1.0;
-                let sum: f64 = (0..v.ncols()).map(|n| v[(i, n)] * shrunk(n) * v[(j, n)]).sum();
-                let unit = if i == j { 1.0 } else { 0.0 };
-                posterior.unit[task] * (unit + sum) / (posterior.precision[i] * posterior.precision[j]).sqrt()
-            });
-            let features = waves.features(points.as_ref());
-            multiply(multiply(features.as_ref(), covariance.as_ref(), one).as_ref(), features.transpose(), one)
+            waves_covariance(model.function.waves().unwrap(), task, &points)
+        }
+        Function::Drawn(drawn) => {
+            let member = drawn.members().iter().find(|member| member.tasks.contains(&task)).unwrap();
+            let place = member.tasks.iter().position(|own| *own == task).unwrap();
+            waves_covariance(&member.waves, place, &points)
         }
         Function::Kernel(machines) => {
             let (machine, task) = machines.of(task);
