@@ -422,6 +422,17 @@ impl Model {
         self.model.settings().form.name()
     }
 
+    /// The preset that leads to this form for as many rows.
+    #[getter]
+    fn preset(&self) -> &'static str {
+        match self.model.settings().form {
+            Form::Kernel if Settings::DEFAULT.for_rows(self.model.training_rows()).form != Form::Kernel => "exact",
+            Form::Automatic | Form::Kernel | Form::Sinusoids { .. } => "default",
+            Form::Drawn { .. } => "cosines",
+            Form::Cosines(_) => "paper",
+        }
+    }
+
     /// The objective at the end of the fit.
     #[getter]
     fn objective(&self) -> f64 {
@@ -453,12 +464,6 @@ impl Model {
     #[getter]
     fn weighting(&self) -> &'static str {
         self.model.weighting().unwrap_or(Weights::Relative(())).meaning()
-    }
-
-    /// Number of training rows.
-    #[getter]
-    fn rows(&self) -> usize {
-        self.model.training_rows()
     }
 
     /// Steps of the fit.
