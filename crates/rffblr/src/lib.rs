@@ -77,8 +77,8 @@ pub use model::{
     FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit, fit_observed,
 };
 pub use settings::{
-    Bandwidth, CosineSettings, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision, Pruning,
-    SETTINGS, Setting, Settings, TargetScale,
+    Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision,
+    Pruning, SETTINGS, Setting, Settings, TargetScale,
 };
 pub use steps::{Iteration, Observer, Stop};
 pub use vb::Gamma;

@@ -6,6 +6,7 @@ use crate::folds::Folds;
 use crate::method::{Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::{Dataset, TrainingTable};
+use rffblr::linalg::Mat;
 use rffblr::metrics::{Check, HeldOut, OutOfFold, SplitBy};
 use rffblr::{Error, Result, Settings, fit_observed};
 use std::ops::ControlFlow;
@@ -104,12 +105,53 @@ pub fn check(
     Ok(Some((check, model)))
 }
 
+/// Most rows of a sample that ridge regression learns from beside a model that was scored on held-out rows.
+const RIDGE_ROWS: usize = 20_000;
+/// Parts of the held-out rows from which the standard errors follow.
+const PARTS: usize = 5;
+
+/// The record of a model's predictions for rows that were held out, with ridge regression and the mean of a sample of the
+/// other rows beside it.
+pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, seed: u64) -> Result<Check> {
+    let rows: Vec<usize> = (0..sample.rows().min(RIDGE_ROWS)).collect();
+    let sample = sample.select(&rows)?;
+    let plan = Plan::seeded(seed);
+    let beside = |method: &dyn Method| -> Result<HeldOut> {
+        let forecast = method.fit(&sample, &plan)?.predict(inputs.as_ref())?;
+        Ok(HeldOut { truth: held_out.truth.clone(), mean: forecast.mean, std: forecast.std })
+    };
+    let scored = |all: &HeldOut| OutOfFold::new(&parts(all)).map_err(Error::from);
+    let (ridge, mean) = (beside(&Ridge)?, beside(&TrainingMean)?);
+    Ok(Check {
+        split: SplitBy::HeldOut { seed },
+        folds: 1,
+        rows: held_out.truth.nrows(),
+        model: scored(&held_out)?,
+        ridge: scored(&ridge)?,
+        mean: scored(&mean)?,
+    })
+}
+
+/// The rows in a few parts, one after another.
+fn parts(all: &HeldOut) -> Vec<HeldOut> {
+    let rows = all.truth.nrows();
+    let some = |table: &Mat<f64>, start: usize, end: usize| table.as_ref().subrows(start, end - start).to_owned();
+    let part = |k: usize| {
+        let (start, end) = (k * rows / PARTS, (k + 1) * rows / PARTS);
+        HeldOut {
+            truth: some(&all.truth, start, end),
+            mean: some(&all.mean, start, end),
+            std: all.std.as_ref().map(|std| some(std, start, end)),
+        }
+    };
+    (0..PARTS).map(part).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rffblr::data::{MissingInputs, Roles};
     use rffblr::fit;
-    use rffblr::linalg::Mat;
     use std::sync::Mutex;
 
     fn data() -> Dataset {
