@@ -1,6 +1,7 @@
-"""RFF-BLR: Bayesian multitask regression for small tables, by random Fourier features or by their limit.
+"""RFF-BLR: Bayesian multitask regression by random Fourier features or by their limit.
 
-By default it is a Gaussian process with a learned sum kernel, the limit of infinitely many random Fourier features.
+By default it is a Gaussian process with a learned sum kernel, the limit of infinitely many random Fourier features; beyond
+3000 rows features are drawn from the learned kernel, for any number of rows.
 
 >>> import numpy as np
 >>> from rffblr import RFFBLRRegressor
@@ -17,12 +18,15 @@ True
 """
 
 from . import baselines, metrics, scorers
+from ._blocks import Accumulator, FeatureMap
 from ._frames import RFFBLRWarning
 from ._regressor import RFFBLRRegressor
 from ._rffblr import __version__
 from .scorers import coverage, crps, nlpd, r2_pooled, r2_task
 
 __all__ = [
+    "Accumulator",
+    "FeatureMap",
     "RFFBLRRegressor",
     "RFFBLRWarning",
     "__version__",

@@ -159,25 +159,32 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r}: write {' or '.join(known)}")
         inputs, input_names = self._read_inputs(X, reset=True)
-        targets, target_names = targets_of(y)
-        targets = check_array(
-            targets, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", estimator=self, input_name="y"
-        )
-        self._flat = targets.ndim == 1
-        if self._flat:
-            targets = targets.reshape(-1, 1)
         rows = len(inputs) if isinstance(inputs, np.ndarray) else X.shape[0]
-        check_consistent_length(np.empty(rows), targets)
+        targets, target_names, self._flat = self._read_targets(y, rows)
         target_names = apart(target_names, targets.shape[1], input_names)
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, np.empty((rows, 1)), dtype=np.float64, ensure_non_negative=True
-            )
+        weights = self._read_weights(sample_weight, rows)
         self.n_outputs_ = targets.shape[1]
         self.target_names_ = np.asarray(target_names, dtype=object)
         self._library = library_of(X)
         return Given(inputs, input_names, targets, target_names, weights, self.weights, self.missing)
+
+    def _read_targets(self, y: Any, rows: int) -> tuple[Floats, list[str] | None, bool]:
+        """Targets as rows × targets, their names if they have any, and whether they were a single column without them."""
+        targets, names = targets_of(y)
+        targets = check_array(
+            targets, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", estimator=self, input_name="y"
+        )
+        check_consistent_length(np.empty(rows), targets)
+        flat = targets.ndim == 1
+        return targets.reshape(-1, 1) if flat else targets, names, flat
+
+    def _read_weights(self, sample_weight: ArrayLike | None, rows: int) -> Floats | None:
+        if sample_weight is None:
+            return None
+        weights: Floats = _check_sample_weight(
+            sample_weight, np.empty((rows, 1)), dtype=np.float64, ensure_non_negative=True
+        )
+        return weights
 
     def _seed(self) -> int:
         """The seed itself if it is a number; else one drawn from it."""

@@ -70,7 +70,8 @@ class Learned(Estimator):
 
         Columns: ``phase``, ``frequency[input]``, ``wavelength[input]``, ``weight[target]``, ``weight_std[target]`` and
         ``precision``. Its share of target ``t`` is ``weight[t] * cos(sum(frequency[d] * x[d]) + phase)``; with those of
-        ``links_`` and ``constant_`` they add up to the prediction. A kernel machine has none: fit with ``sparsity``.
+        ``links_`` and ``constant_`` they add up to the prediction. A kernel machine, and cosines drawn from one, do not have
+        them: fit with ``sparsity`` or ``preset="paper"``.
         """
         self._need_sinusoids("sinusoids_")
         parts = self.model_.sinusoids()
@@ -89,11 +90,12 @@ class Learned(Estimator):
 
     def _need_sinusoids(self, name: str) -> None:
         check_is_fitted(self)
-        if self.model_.form == "kernel":
-            raise AttributeError(
-                "a kernel machine is not made of sinusoids; fit with sparsity=0.75, or with preset=\"cosines\", for a "
-                f"model that has {name}"
-            )
+        what = {
+            "kernel": "a kernel machine is not made of sinusoids",
+            "drawn": "cosines drawn from a learned kernel are too many to be listed",
+        }.get(self.model_.form)
+        if what:
+            raise AttributeError(f'{what}; fit with sparsity=0.75, or with preset="paper", for a model that has {name}')
 
     @property
     def links_(self) -> Any:
@@ -109,10 +111,11 @@ class Learned(Estimator):
     def kernel_view_(self) -> Bunch:
         """The model as a kernel machine: ``coefficients`` (rows × targets), and how well the kernel explains it.
 
-        A kernel machine is this view, with errors of zero. For cosines the coefficients are those closest to it, at the
+        A kernel machine is this view, with errors of zero. For cosines with ``preset="paper"`` the coefficients are those closest to it, at the
         price of one decomposition of rows × rows: ``kernel_rms_error`` and ``kernel_max_error`` compare the drawn
         cosines with the kernel they approximate, ``weights_unexplained`` is the share of the weights that no combination
-        of kernel functions at these rows can express. It needs the training rows; a model from a file does not have it.
+        of kernel functions at these rows can express. It needs the training rows; a model from a file does not have it,
+        nor has one of sinusoids or of cosines drawn from a learned kernel.
         """
         self._need_training("kernel_view_")
         coefficients, rms, largest, unexplained = self.model_.kernel_view(self._threads())
@@ -140,7 +143,8 @@ class Learned(Estimator):
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features), optional
-            Rows to explain; all training rows, in their order, if left out.
+            Rows to explain; all training rows, in their order, if left out. After :meth:`fit_files` the training rows
+            are the sample of them that the kernel was learned from.
         return_std : bool, default=False
             Whether to compute the posterior standard deviation of each value too. Of a kernel machine they cost the
             square of the background, which is therefore smaller; more rows than can be compared with even one training
@@ -242,8 +246,8 @@ class Learned(Estimator):
         """Writes what the model learned, and how far to trust it, as one HTML page that needs no network.
 
         Its verdict is that of :meth:`check`, if it was called; else the page says that the model was not checked. The
-        same page as ``rffblr report``. A model that was loaded from a file does not know its training data: the
-        page then shows the model alone.
+        same page as ``rffblr report``. A model that was loaded from a file does not know its training data, and one made
+        by :meth:`fit_files` only a sample of them: the page then shows the model alone.
 
         Parameters
         ----------

@@ -64,6 +64,7 @@ class Steps:
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
         self.estimator = estimator
         self.bar = Bar() if estimator.verbose else None
+        self.passes: dict[str, float] = {}
         self.context: Any = None
         if getattr(estimator, "_skl_callbacks", None):
             metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -84,6 +85,14 @@ class Steps:
         context = self.context.subcontext(task_name="step")
         context.call_on_fit_task_begin(**self.told)
         return bool(context.call_on_fit_task_end(**self.told))
+
+    def passed(self, what: str, done: int, total: int) -> bool:
+        """Hears how far a pass over files is; ends nothing early, as half a pass is none."""
+        if self.bar and total:
+            start = self.passes.setdefault(what, time.monotonic())
+            left = (time.monotonic() - start) * (total - done) / done if done else 0.0
+            self.bar.show(f"{what}: {100 * done / total:.0f} %" + (f", {left:.0f} s left" if left >= 1 else ""))
+        return False
 
     def end(self, text: str, notes: list[str]) -> None:
         if self.bar:

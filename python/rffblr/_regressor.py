@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from . import _rffblr
 from ._base import Floats, _warn, generated
 from ._checked import Checked
+from ._files import FromFiles
 from ._learned import Learned
 from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
 from ._settings import documented, spelled, whole
@@ -20,13 +21,14 @@ from ._settings import documented, spelled, whole
 Self = TypeVar("Self", bound="RFFBLRRegressor")
 
 
-class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
+class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Learned):
     """Bayesian multitask regression by random Fourier features (RFF-BLR).
 
     By default the limit of infinitely many features: a Gaussian process with a learned sum kernel, whose bandwidths,
-    input scales and noise levels maximise the marginal likelihood times their prior, without cross-validation. With
-    ``sparsity`` its posterior mean becomes a formula of few sinusoids; with ``preset="paper"`` or ``"cosines"`` the
-    features are drawn at random, as published.
+    input scales and noise levels maximise the marginal likelihood times their prior, without cross-validation. It is exact
+    up to 3000 rows; beyond, for any number of rows, features are drawn from the learned kernel. With ``sparsity`` its
+    posterior mean becomes a formula of few sinusoids; with ``preset="paper"`` the features are drawn and dropped as
+    published.
 
     Every setting that is ``None`` is as the preset says. Values can be written as on the command line
     (``features="per-row:2"``) or as Python values (``features=300``, ``bandwidth=0.1`` to hold it there,
@@ -34,9 +36,10 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
 
     Parameters
     ----------
-    preset : {"default", "cosines", "paper"}, optional
-        Settings to start from. Left out, it is the default; but cosines if any of the settings marked (drawn cosines)
-        below is given. Write ``preset="default"`` to have such a setting refused instead.
+    preset : {presets}, optional
+        Settings to start from. Left out, it is the default; but cosines if ``features`` is given, and paper if any other of
+        the settings marked (drawn cosines) below is. Write ``preset="default"`` to have such a setting refused instead.
+        The exact form takes at most 20 000 rows; cosines are drawn from the learned kernel whatever the number of rows.
     {settings}
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
@@ -60,14 +63,14 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         What :meth:`check` found; only after it, or if the model file has it.
     objective_ : float
         The objective at the end of the fit, in nats: the log marginal likelihood plus the log prior of the kernel's
-        hyper-parameters, without constants; for drawn cosines the variational bound (ELBO).
+        hyper-parameters, without constants; with ``preset="paper"`` the variational bound (ELBO).
     gamma_ : array of shape (n_targets,)
         Learned bandwidth of each target's RBF kernel, for standardised inputs; by default that of the RBF family.
     target_groups_ : list of lists of str
         Names of the targets that share a kernel, with its input scales: one list of all of them, unless some
         have kernels of their own.
     n_active_ : int
-        Terms of the function: kept cosines and links, or a kernel term for each row.
+        Terms of the function: cosines and links, or a kernel term for each row.
     n_iter_ : int
         Steps of the fit.
     converged_ : bool
@@ -84,6 +87,7 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
 
     See Also
     --------
+    rffblr.FeatureMap, rffblr.Accumulator : models from blocks of rows, in any number of processes.
     rffblr.baselines : other methods with the same interface.
 
     Examples
@@ -173,7 +177,10 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         ----------
         X : array or frame of shape (n_samples, n_features)
             Inputs. NaN is a missing cell. In frames of pandas or polars text and categories become levels, and names are
-            kept if all of them are text.
+            kept if all of them are text. A C-ordered ``float64`` array without missing cells is read where it lies, a
+            memory-mapped one too: beyond 3000 rows a block at a time is copied, below it the standardised inputs are.
+            Anything else (``float32``, Fortran order, missing cells, frames) is first copied as a whole as ``float64``;
+            :class:`rffblr.Accumulator` takes it block by block.
         y : array, series or frame of shape (n_samples,) or (n_samples, n_targets)
             Targets. NaN is a cell that was not observed; it is left out, the rest of its row is used. A target with the
             name ``t`` of an input is called ``t_target``.
@@ -199,13 +206,20 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
             settings = self._settings()
             steps = Steps(self, X, y, sample_weight)
             self._adopt(_rffblr.fit(given, self.preset, settings, self._threads(), steps.listener))
-            ending = "converged" if self.converged_ else "stopped"
-            steps.end(f"{ending} after {self.n_iter_} steps, objective {self.objective_:.1f}", self.notes_)
+            steps.end(self._ending(), self.notes_)
+        self._warn_if_exhausted()
+        return self
+
+    def _ending(self) -> str:
+        ending = "converged" if self.converged_ else "stopped"
+        return f"{ending} after {self.n_iter_} steps, objective {self.objective_:.1f}"
+
+    def _warn_if_exhausted(self) -> None:
+        """Warns at the line that called the method that calls this."""
         if self.model_.exhausted:
             most = dict(self.model_.settings())["max_iterations"]
             text = f"the fit stopped at max_iterations={most} before it converged; give it more to go on"
-            warnings.warn(text, ConvergenceWarning, stacklevel=2 + FRAMES)
-        return self
+            warnings.warn(text, ConvergenceWarning, stacklevel=3 + FRAMES)
 
     def _settings(self) -> list[tuple[str, str]]:
         """Names and texts of the settings that are not left to the preset."""
@@ -225,6 +239,16 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
         self.converged_ = model.converged
         self.nugget_std_ = np.asarray(model.nugget_std)
         self.notes_ = model.notes
+
+    def _name(self, model: _rffblr.Model, named: bool) -> None:
+        """Takes the columns from the model: those of a fit, as far as the model knows them."""
+        self.n_features_in_ = len(model.input_columns)
+        if named:
+            self.feature_names_in_ = np.asarray(model.input_columns, dtype=object)
+        self.target_names_ = np.asarray(model.target_names, dtype=object)
+        self.n_outputs_ = len(self.target_names_)
+        self._flat = self.n_outputs_ == 1
+        self._library = None
 
     def sample_y(
         self,
@@ -369,21 +393,14 @@ class RFFBLRRegressor(CallbackSupportMixin, Checked, Learned):
     def _of(cls: type[Self], model: _rffblr.Model) -> Self:
         settings = dict(model.settings())
         seed = int(settings.pop("seed"))
-        preset = {"cosines": "cosines"}.get(model.form, "default")
+        preset = model.preset
         usual = dict(_rffblr.preset(preset))
         given: dict[str, Any] = {name: value for name, value in settings.items() if value != usual[name]}
         if preset != "default":
             given["preset"] = preset
         self = cls(random_state=seed, missing=model.missing, weights=model.weighting, **given)
         self._adopt(model)
-        names = model.input_columns
-        self.n_features_in_ = len(names)
-        if names != generated("x", len(names)):
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        self.target_names_ = np.asarray(model.target_names, dtype=object)
-        self.n_outputs_ = len(self.target_names_)
-        self._flat = self.n_outputs_ == 1
-        self._library = None
+        self._name(model, model.input_columns != generated("x", len(model.input_columns)))
         return self
 
 

@@ -36,7 +36,7 @@ def spelled(name: str, value: Any) -> str:
 
 
 def documented(docs: str) -> str:
-    """A docstring with what the library's table says of every setting in place of ``{settings}``."""
+    """A docstring with what the library says of every setting in place of ``{settings}``, and of ``{presets}``."""
     types = {"N": "int or str", "SHARE": "float", "STEP": "float", "SHAPE,RATE": "(float, float) or str"}
     entries = []
     for name, meaning, values, of_cosines, defaults in _rffblr.settings():
@@ -47,4 +47,5 @@ def documented(docs: str) -> str:
         mark = " (drawn cosines)" if of_cosines else ""
         text = textwrap.fill(f"{meaning}. [{defaults}]{mark}", 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
         entries.append(f"{name} : {kind}, optional\n{text}")
-    return docs.replace("{settings}", "\n    ".join(entries))
+    presets = ", ".join(f'"{preset}"' for preset in _rffblr.PRESETS)
+    return docs.replace("{settings}", "\n    ".join(entries)).replace("{presets}", "{" + presets + "}")

@@ -131,7 +131,9 @@ pub fn report(
     row_data: bool,
     count: usize,
 ) -> PyResult<(String, String)> {
-    let training = model.training.is_some().then(|| model.training(py, "a report").cloned()).transpose()?;
+    // Of a sample of the rows nothing can be left out to see how well it is predicted.
+    let whole = model.training.as_ref().filter(|training| training.data.rows() == model.model.training_rows());
+    let training = whole.map(|_| model.training(py, "a report").cloned()).transpose()?;
     let row_numbers =
         training.as_ref().map(|training| training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default();
     let origin = vec![

@@ -3,9 +3,12 @@
 
 mod arrays;
 mod baseline;
+mod blocks;
 mod check;
+mod checkpoint;
 mod errors;
 mod explain;
+mod files;
 mod model;
 mod patience;
 mod scores;
@@ -50,10 +53,15 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PRESETS", PRESETS.map(|(name, ..)| name).to_vec())?;
     module.add_class::<model::Model>()?;
     module.add_class::<baseline::Baseline>()?;
+    module.add_class::<blocks::FeatureMap>()?;
+    module.add_class::<blocks::Accumulator>()?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(preset, module)?)?;
     module.add_function(wrap_pyfunction!(write_whole, module)?)?;
     module.add_function(wrap_pyfunction!(model::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(blocks::learn, module)?)?;
+    module.add_function(wrap_pyfunction!(files::fit_files, module)?)?;
+    module.add_function(wrap_pyfunction!(files::predict_files, module)?)?;
     module.add_function(wrap_pyfunction!(check::check, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explained_inputs, module)?)?;

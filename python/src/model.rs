@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use rffblr::data::{Dataset, Encoder, MissingInputs, Weights};
 use rffblr::explain::VarianceShares;
 use rffblr::linalg::{Mat, MatRef};
-use rffblr::{Form, Iteration, Settings, fit_observed};
+use rffblr::{Form, Iteration, Observer, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -54,21 +54,9 @@ pub fn fit(
 ) -> PyResult<Model> {
     let settings = named(preset, &settings)?;
     let training = Arc::new(given.encode()?);
-    let hear = listener.map(|listener| {
-        move |step: Iteration| {
-            listener.call1((step.restart, step.number, step.objective, step.active, step.bandwidth))?.is_truthy()
-        }
-    });
-    let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Iteration) -> PyResult<bool>);
     let learned = training.clone();
-    let fitted = patiently(py, threads, hear, move |progress| {
-        // Several restarts may report at once.
-        let progress = std::sync::Mutex::new(progress);
-        fit_observed(&learned.data, &settings, &|step| {
-            let progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if progress.tell(|| step.clone()) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?
-        .with_encoder(learned.encoder.clone())
+    let fitted = stepwise(py, threads, listener, move |observer| {
+        fit_observed(&learned.data, &settings, observer)?.with_encoder(learned.encoder.clone())
     })?;
     let model = fitted.map_err(Failure::from)?;
     Ok(Model {
@@ -79,13 +67,37 @@ pub fn fit(
     })
 }
 
+/// Runs work whose steps an observer sees; they are told to the listener.
+pub fn stepwise<T: Send + 'static>(
+    py: Python<'_>,
+    threads: usize,
+    listener: Option<Bound<'_, PyAny>>,
+    work: impl FnOnce(Observer<'_>) -> T + Send + 'static,
+) -> PyResult<T> {
+    let hear = listener.map(|listener| move |step: Iteration| listener.call1(told_of(&step))?.is_truthy());
+    let hear = hear.as_ref().map(|hear| hear as &dyn Fn(Iteration) -> PyResult<bool>);
+    patiently(py, threads, hear, move |progress| {
+        // Several restarts may report at once.
+        let progress = std::sync::Mutex::new(progress);
+        work(&|step| {
+            let progress = progress.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if progress.tell(|| step.clone()) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+    })
+}
+
+/// What a listener gets to know of a step.
+pub fn told_of(step: &Iteration) -> (usize, usize, f64, usize, f64) {
+    (step.restart, step.number, step.objective, step.active, step.bandwidth)
+}
+
 /// Settings from a preset and texts by name.
-fn named(preset: Option<&str>, settings: &[(String, String)]) -> PyResult<Settings> {
+pub fn named(preset: Option<&str>, settings: &[(String, String)]) -> PyResult<Settings> {
     Ok(Settings::named(preset, settings).map_err(Failure::from)?)
 }
 
 impl Model {
-    fn of(model: rffblr::Model, training: Option<Training>) -> Model {
+    pub fn of(model: rffblr::Model, training: Option<Training>) -> Model {
         let encoder = model.table_encoder().into_owned();
         Model { model: Arc::new(model), encoder, training: training.map(Arc::new), shares: OnceLock::new() }
     }
@@ -104,6 +116,18 @@ impl Model {
             None => "a model file does not hold them; fit the model again",
         };
         Err(PyValueError::new_err(format!("{what} needs the training data: {problem}")))
+    }
+
+    /// The same if these are all the rows it was fitted to.
+    fn whole_training(&self, py: Python<'_>, what: &str) -> PyResult<&Arc<Training>> {
+        let training = self.training(py, what)?;
+        match training.lent.is_some() || training.data.fingerprint() == self.model.fingerprint() {
+            true => Ok(training),
+            false => Err(PyValueError::new_err(format!(
+                "{what} needs all training rows, and of those in files a sample is kept; fit the model to an array or a \
+                 frame"
+            ))),
+        }
     }
 
     /// What each input has of the variance of the prediction. Computed once: neither model nor data change.
@@ -190,7 +214,7 @@ impl Model {
 
     /// Mean and standard deviation for every training row as if it had been left out.
     fn leave_one_out<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
-        let training = self.training(py, "leave-one-out")?;
+        let training = self.whole_training(py, "leave-one-out")?;
         let (model, data) = (self.model.clone(), training.clone());
         let found =
             heard(py, count, move || Ok((model.leave_one_out(&data.data)?, model.predict(data.unused.as_ref())?)))?;
@@ -201,7 +225,7 @@ impl Model {
 
     /// Coefficients of the kernel machine that is, or is closest to, the model; and how close.
     fn kernel_view<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, f64, f64, f64)> {
-        let training = self.training(py, KERNEL_VIEW)?;
+        let training = self.whole_training(py, KERNEL_VIEW)?;
         let (model, data) = (self.model.clone(), training.clone());
         let view = heard(py, count, move || model.kernel_view(data.data.inputs()))?.map_err(Failure::from)?;
         let none = Mat::zeros(training.unused.nrows(), view.coefficients.ncols());
@@ -227,10 +251,15 @@ impl Model {
 
     /// Why something is not available: training data are missing, or this form of model does not have it.
     fn absent(&self, py: Python<'_>, what: &str) -> Option<String> {
-        if what == KERNEL_VIEW && matches!(self.model.settings().form, Form::Sinusoids { .. }) {
-            return Some(
-                "sinusoids have no kernel view; fit the kernel machine they reproduce, without sparsity".into(),
-            );
+        let without = match self.model.settings().form {
+            Form::Sinusoids { .. } => Some("sinusoids have no kernel view; fit the kernel machine, without sparsity"),
+            Form::Drawn { .. } => {
+                Some("cosines drawn from a learned kernel have no kernel view; fit with preset=\"exact\"")
+            }
+            _ => None,
+        };
+        if let Some(without) = without.filter(|_| what == KERNEL_VIEW) {
+            return Some(without.into());
         }
         self.training(py, what).err().map(|problem| problem.value(py).to_string())
     }
@@ -387,10 +416,21 @@ impl Model {
         self.model.active_features()
     }
 
-    /// What the function is made of: kernel, sinusoids or cosines.
+    /// What the function is made of: kernel, drawn, sinusoids or cosines.
     #[getter]
     fn form(&self) -> &'static str {
         self.model.settings().form.name()
+    }
+
+    /// The preset that leads to this form for as many rows.
+    #[getter]
+    fn preset(&self) -> &'static str {
+        match self.model.settings().form {
+            Form::Kernel if Settings::DEFAULT.for_rows(self.model.training_rows()).form != Form::Kernel => "exact",
+            Form::Automatic | Form::Kernel | Form::Sinusoids { .. } => "default",
+            Form::Drawn { .. } => "cosines",
+            Form::Cosines(_) => "paper",
+        }
     }
 
     /// The objective at the end of the fit.

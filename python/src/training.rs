@@ -11,7 +11,7 @@ use rffblr::table::{Column, Table, Values};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a fit learns from.
+/// What a fit learns from; of files too large for memory, a sample of it.
 pub struct Training {
     pub encoder: Encoder,
     pub data: Dataset,
@@ -44,17 +44,21 @@ pub fn weights_of(weighting: &str, weights: Vec<f64>) -> PyResult<Weights> {
     Ok(Weights::named(weighting).ok_or_else(wrong)?.map(|()| weights))
 }
 
+/// What becomes of missing inputs, by the name of that.
+pub fn missing_of(word: &str) -> PyResult<MissingInputs> {
+    match word {
+        "impute" => Ok(MissingInputs::Impute),
+        "error" => Ok(MissingInputs::Error),
+        other => Err(PyValueError::new_err(format!("missing=\"{other}\": write impute or error"))),
+    }
+}
+
 impl Given<'_> {
     pub fn encode(&self) -> Result<Training, Failure> {
         if let Some(training) = self.as_it_is()? {
             return Ok(training);
         }
-        let table = self.table()?;
-        let others: Vec<usize> =
-            (0..table.table().rows()).filter(|row| table.rows().binary_search(row).is_err()).collect();
-        let (unused, _) = table.held_out(table.encoder(), &others)?;
-        let (encoder, data, rows, notes) = table.into_parts();
-        Ok(Training { encoder, data, lent: None, rows, unused, notes })
+        Ok(Training::of_table(self.table()?)?)
     }
 
     /// Everything as one table.
@@ -67,11 +71,7 @@ impl Given<'_> {
     }
 
     fn missing(&self) -> Result<MissingInputs, Failure> {
-        match self.missing.as_str() {
-            "impute" => Ok(MissingInputs::Impute),
-            "error" => Ok(MissingInputs::Error),
-            other => Err(PyValueError::new_err(format!("missing=\"{other}\": write impute or error")).into()),
-        }
+        Ok(missing_of(&self.missing)?)
     }
 
     fn weights(&self) -> Result<Option<Weights>, Failure> {
@@ -124,6 +124,21 @@ pub fn told(notes: &[Note]) -> Vec<String> {
 }
 
 impl Training {
+    /// Of a table that is in memory as a whole.
+    pub fn of_table(table: TrainingTable) -> rffblr::Result<Training> {
+        let others: Vec<usize> =
+            (0..table.table().rows()).filter(|row| table.rows().binary_search(row).is_err()).collect();
+        let (unused, _) = table.held_out(table.encoder(), &others)?;
+        let (encoder, data, rows, notes) = table.into_parts();
+        Ok(Training { encoder, data, lent: None, rows, unused, notes })
+    }
+
+    /// Rows of a table that is not in memory as a whole.
+    pub fn of_sample(encoder: Encoder, data: Dataset, notes: Vec<Note>) -> Training {
+        let (rows, unused) = ((0..data.rows()).collect(), Mat::zeros(0, data.inputs().ncols()));
+        Training { encoder, data, lent: None, rows, unused, notes }
+    }
+
     /// A table with a row for each of the caller's, from one for the rows that were used and one for the others.
     pub fn spread(&self, used: &Mat<f64>, unused: &Mat<f64>) -> Mat<f64> {
         let mut out = Mat::zeros(used.nrows() + unused.nrows(), used.ncols());

@@ -25,7 +25,7 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     "settings, words",
     [
-        ({"preset": "papre"}, "default, cosines, paper"),
+        ({"preset": "papre"}, "default, exact, cosines, paper"),
         ({"spectrum": "sinc"}, "laplace-l1"),
         ({"preset": "default", "features": 30}, "preset cosines or paper"),
         ({"sparsity": 1.0}, "from 0 up to"),
@@ -36,8 +36,8 @@ def test_files(tmp_path):
         ({"preset": "paper", "learning_rate": float("nan")}, "positive finite"),
         ({"missing": "drop"}, "impute or error"),
         ({"missing": None}, "missing=None: write impute or error"),
-        ({"spectrum": "laplace-l1"}, "directions"),
-        ({"pruning": 0.7}, "precision free"),
+        ({"spectrum": "laplace-l1", "directions": "orthogonal"}, "directions"),
+        ({"pruning": 0.7, "precision": "tied"}, "precision free"),
         ({"random_state": -1}, "seed"),
     ],
 )
@@ -49,7 +49,7 @@ def test_settings(settings, words):
 
 def test_types():
     X, Y = smooth()
-    with pytest.raises(TypeError, match="preset=1: write one of default, cosines, paper"):
+    with pytest.raises(TypeError, match="preset=1: write one of default, exact, cosines, paper"):
         RFFBLRRegressor(preset=1).fit(X, Y)
     with pytest.raises(TypeError, match="features="):
         RFFBLRRegressor(features=object()).fit(X, Y)
@@ -128,12 +128,14 @@ def test_extreme_numbers_work():
     assert np.all(np.isfinite(RFFBLRRegressor().fit(wide, wide[:, 0]).predict(wide)))
 
 
-def test_a_kernel_machine_says_what_it_is_not_made_of():
+@pytest.mark.parametrize("settings", [{"preset": "exact"}, {"features": 20}])
+def test_a_kernel_machine_says_what_it_is_not_made_of(settings):
     X, Y = smooth()
-    model = RFFBLRRegressor().fit(X, Y)
-    assert not hasattr(model, "sinusoids_")
-    with pytest.raises(AttributeError, match="sparsity=0.75"):
-        model.sinusoids_
+    model = RFFBLRRegressor(**settings).fit(X, Y)
+    for name in ["sinusoids_", "constant_"]:
+        assert not hasattr(model, name) and name not in dir(model)
+        with pytest.raises(AttributeError, match="sparsity=0.75"):
+            getattr(model, name)
 
 
 def test_a_panic_is_an_exception(capfd):

@@ -34,15 +34,17 @@ def test_the_docs_have_every_setting_and_mark_those_of_drawn_cosines():
     parts = re.split(r"\n(\w+) : ", inspect.getdoc(RFFBLRRegressor).split("Attributes\n")[0])
     docs = dict(zip(parts[1::2], parts[2::2]))
     X, Y = smooth(rows=20)
-    drawn = dict(RFFBLRRegressor(preset="cosines", max_iterations=3).fit(X, Y).model_.settings())
+    drawn = dict(RFFBLRRegressor(preset="paper", max_iterations=3).fit(X, Y).model_.settings())
     assert "{settings}" not in RFFBLRRegressor.__doc__
     for name, meaning, _, of_cosines, defaults in _rffblr.settings():
         if name == "seed":
             continue
         text = " ".join(docs[name].split())
         assert f"{meaning}. [{defaults}]" in text and ("(drawn cosines)" in text) == of_cosines, name
-        # A setting of drawn cosines chooses them.
-        if of_cosines:
+        # A setting of drawn cosines chooses them: their number alone those of the learned kernel, any other the paper's.
+        if name == "features":
+            assert RFFBLRRegressor(features=10).fit(X, Y).model_.form == "drawn"
+        elif of_cosines:
             fitted = dict(RFFBLRRegressor(max_iterations=3, **{name: drawn[name]}).fit(X, Y).model_.settings())
             assert fitted == drawn
 

@@ -75,7 +75,7 @@ def test_leave_one_out_is_leaving_one_out(tmp_path):
         assert model.loo_predict()[i, 0] == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize("settings", [{"sparsity": 0.75}, {"preset": "paper"}, {"preset": "cosines", "max_iterations": 1000}])
+@pytest.mark.parametrize("settings", [{"sparsity": 0.75}, {"preset": "paper"}, {"links": True, "max_iterations": 1000}])
 def test_sinusoids_and_links_are_the_function(settings):
     X, Y = smooth(rows=60)
     model = RFFBLRRegressor(**settings).fit(X, Y)
@@ -94,11 +94,14 @@ def test_the_view_as_a_kernel_machine():
     X, Y = smooth(rows=50)
     view = RFFBLRRegressor().fit(X, Y).kernel_view_
     assert view.coefficients.shape == (50, 2) and view.kernel_max_error == 0
-    drawn = RFFBLRRegressor(preset="cosines", features=400).fit(X, Y).kernel_view_
+    drawn = RFFBLRRegressor(preset="paper", features=400).fit(X, Y).kernel_view_
     assert 0 < drawn.kernel_rms_error < 0.2
-    # Nobody drew the sinusoids of a sparse model from a kernel.
-    sparse = RFFBLRRegressor(sparsity=0.75).fit(X, Y)
-    assert not hasattr(sparse, "kernel_view_") and "kernel_view_" not in dir(sparse)
+    # Nobody drew the sinusoids of a sparse model from a kernel, and those of a learned one have three families.
+    for settings in [{"sparsity": 0.75}, {"features": 20}]:
+        without = RFFBLRRegressor(**settings).fit(X, Y)
+        assert not hasattr(without, "kernel_view_") and "kernel_view_" not in dir(without)
+        with pytest.raises(AttributeError, match="have no kernel view; fit"):
+            without.kernel_view_
 
 
 def test_intervals_are_those_of_the_normal_distribution():

@@ -131,9 +131,8 @@ pub fn table(check: &Check, targets: &[String]) -> String {
     };
     let header = ["target", "values", "R²", "RMSE", "90 % interval holds", "ridge R²", "mean R²"];
     format!(
-        "On rows it has not seen: {} refits, {}\n{}\n{}\n",
-        check.folds,
-        check.split,
+        "On rows it has not seen: {}\n{}\n{}\n",
+        check.how(),
         output::table(header, targets.iter().enumerate().map(row).collect()),
         check.headline()
     )

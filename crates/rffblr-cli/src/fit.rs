@@ -3,12 +3,13 @@
 use crate::checking::{self, Plan, Wanted, wanted};
 use crate::output::{self, significant};
 use crate::settings::SettingArguments;
+use crate::streamed::{Fitted, Watch, fit_files, fit_table, is_streamed};
 use crate::training::{TableArguments, file_of};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 use rffblr::data::Dataset;
 use rffblr::metrics::{LEVEL, ReferenceMean, Scores, Spread, with_error};
-use rffblr::{Form, Iteration, Model, Settings, Stop};
+use rffblr::{EXACT_ROWS, Form, Iteration, Model, Settings, Stop};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,10 +20,17 @@ Examples:
   rffblr fit cohort.csv --targets glucose,pressure --ignore id
   rffblr fit mulan.arff --targets last:3 --preset paper -o model.json
   rffblr fit visits.csv --targets glucose --group patient           tested on patients it has not seen
-  rffblr fit cohort.csv --targets cost --repeats visits --config settings.toml --force")]
+  rffblr fit cohort.csv --targets cost --repeats visits --config settings.toml --force
+  rffblr fit data/ --targets delay -o model.json --checkpoint job   all Parquet or CSV files of a folder, of any size")]
 pub struct Arguments {
     #[command(flatten)]
     table: TableArguments,
+    /// Further files with the same columns; a folder or a pattern such as 'part-*.csv' stands for its files. Many files, and
+    /// a large one, are read in blocks and never all in memory
+    more: Vec<PathBuf>,
+    /// File to which a fit to many rows writes how far it is, and from which the same command goes on after a break
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
     /// Model file to write, - for standard output [default: DATA with the ending .model.json]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -33,7 +41,7 @@ pub struct Arguments {
     #[arg(short, long)]
     quiet: bool,
     /// Refits that test it on rows held out, their number or off [default: 5, fewer where there are fewer rows or groups;
-    /// none where it would take minutes]
+    /// none where it would take minutes. With many rows, up to 20 000 of them are held out until the model is scored]
     #[arg(long, value_name = "K", value_parser = wanted)]
     check: Option<Wanted>,
     #[command(flatten)]
@@ -45,11 +53,32 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let path = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.table.data));
     let to_stdout = output::is_stream(&path);
     if !to_stdout {
-        let table = file_of(&arguments.table.data)?;
-        output::expect_apart(&path, [table.as_path()].into_iter().chain(arguments.settings.file()))?;
+        let data = &arguments.table.data;
+        let table = if data.is_dir() { data.clone() } else { file_of(data)? };
+        let inputs = [table.as_path()].into_iter().chain(arguments.more.iter().map(PathBuf::as_path));
+        output::expect_apart(&path, inputs.chain(arguments.settings.file()))?;
         output::expect_writable(&path, arguments.force)?;
     }
+    let paths: Vec<PathBuf> = [&arguments.table.data].into_iter().chain(&arguments.more).cloned().collect();
+    let watch = Watch {
+        checkpoint: arguments.checkpoint.as_deref(),
+        hold_out: arguments.check != Some(Wanted::Off),
+        quiet: arguments.quiet,
+    };
+    if is_streamed(&paths) || arguments.checkpoint.is_some() {
+        expect_streamable(arguments, &settings)?;
+        let (_, choice, options) = arguments.table.wanted()?;
+        let fitted = fit_files(&paths, &choice, (&options, arguments.table.missing()), &settings, &watch)?;
+        return finish_streamed(arguments, fitted, &path);
+    }
     let training = arguments.table.read(arguments.quiet)?;
+    let roles = training.roles();
+    let drawn = matches!(settings.for_rows(training.rows().len()).form, Form::Drawn { .. });
+    let in_one = !matches!(arguments.check, Some(Wanted::Refits(_))) && roles.group.is_none() && roles.time.is_none();
+    if drawn && in_one {
+        let fitted = fit_table(training.table(), training.encoder(), &settings, &watch)?;
+        return finish_streamed(arguments, fitted, &path);
+    }
     let plan = Plan::new(arguments.check, &training, settings.seed)?;
 
     let start = Instant::now();
@@ -82,9 +111,66 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// What needs all rows at once is refused.
+fn expect_streamable(arguments: &Arguments, settings: &Settings) -> Result<()> {
+    if !matches!(settings.form, Form::Automatic | Form::Drawn { .. }) {
+        bail!("this preset needs all rows in memory, and these are read in blocks; use preset cosines");
+    }
+    if matches!(arguments.check, Some(Wanted::Refits(_))) {
+        bail!("refits need all rows in memory, and these are read in blocks; leave --check out to hold rows out");
+    }
+    arguments.table.expect_no_order()
+}
+
+/// Writes the model and says how it did.
+fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result<()> {
+    let Fitted { mut model, check, rows, seconds } = fitted;
+    if let Some(check) = check {
+        model = model.with_check(check)?;
+    }
+    output::deliver(&model.to_json()?, path, arguments.force)?;
+    if let Some(checkpoint) = &arguments.checkpoint {
+        // The model is there: the way to it is not needed any more.
+        let _ = std::fs::remove_file(checkpoint);
+    }
+    if arguments.quiet {
+        return Ok(());
+    }
+    let checked = match model.check() {
+        Some(check) => checking::table(check, model.target_names()),
+        None => "Not checked on rows it has not seen.\n".into(),
+    };
+    let why = match arguments.settings.settings()?.form {
+        Form::Automatic => format!("; above {EXACT_ROWS} rows they take the place of the exact kernel"),
+        _ => String::new(),
+    };
+    let mut text = format!(
+        "\n{checked}\n{rows} rows, {} inputs, {} targets. {}{why}. {} after {} steps, {seconds:.1} s.\n",
+        model.input_names().len(),
+        model.target_names().len(),
+        made_of(&model),
+        ended(&model),
+        model.trace().len(),
+    );
+    if !output::is_stream(path) {
+        text += &next_steps(path, &arguments.table.data);
+    }
+    output::tell(&text);
+    Ok(())
+}
+
+fn ended(model: &Model) -> &'static str {
+    match model.stop() {
+        Stop::Converged => "Converged",
+        Stop::MaxIterations => "Stopped at --max-iterations",
+        Stop::Requested => "Stopped on request",
+    }
+}
+
 /// `cohort.csv` gives `cohort.model.json` beside it; standard input gives `rffblr.model.json`.
 fn default_output(data: &Path) -> PathBuf {
-    if output::is_stream(data) { "rffblr.model.json".into() } else { data.with_extension("model.json") }
+    let is_pattern = data.to_string_lossy().contains(['*', '?']);
+    if output::is_stream(data) || is_pattern { "rffblr.model.json".into() } else { data.with_extension("model.json") }
 }
 
 fn sweeps_bar(settings: &Settings) -> ProgressBar {
@@ -142,11 +228,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
         model.input_names().len(),
         model.target_names().len(),
         made_of(model),
-        match model.stop() {
-            Stop::Converged => "Converged",
-            Stop::MaxIterations => "Stopped at --max-iterations",
-            Stop::Requested => "Stopped on request",
-        },
+        ended(model),
         model.trace().len(),
     ))
 }

@@ -14,6 +14,7 @@ mod report;
 mod reproduce;
 mod settings;
 mod shell;
+mod streamed;
 mod training;
 mod watch;
 

@@ -2,14 +2,16 @@
 
 use crate::output;
 use crate::output::significant;
+use crate::streamed::is_streamed;
 use crate::training::{delimiter, tell};
 use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
 use rffblr::data::Encoder;
 use rffblr::linalg::Mat;
 use rffblr::metrics::{ReferenceMean, Scores, Spread};
 use rffblr::{Model, Prediction};
 use rffblr_tables as table;
-use rffblr_tables::{Column, ReadOptions, Table, Values, write_csv, write_parquet};
+use rffblr_tables::{Column, Parts, ReadOptions, Table, Values, Writer, write_csv, write_parquet};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -71,6 +73,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let model = Model::load(&arguments.model)?;
     let encoder = model.table_encoder();
     let options = ReadOptions { delimiter: arguments.delimiter, ..encoder.read_options() };
+    if is_streamed(std::slice::from_ref(&arguments.data)) {
+        return in_blocks(arguments, &model, &encoder, &options);
+    }
     let table = table::read(&arguments.data, &options)?;
     let (inputs, notes) =
         encoder.inputs(&table).with_context(|| format!("{} does not fit the model", arguments.data.display()))?;
@@ -110,6 +115,35 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Predicts files block by block, in memory that does not depend on their rows.
+fn in_blocks(arguments: &Arguments, model: &Model, encoder: &Encoder, options: &ReadOptions) -> Result<()> {
+    /// Rows read and predicted at once.
+    const ROWS: usize = 1 << 14;
+    let parts = Parts::open(std::slice::from_ref(&arguments.data), options)?;
+    let types = parts.declared_types();
+    let mut writer = Writer::create(&arguments.output, arguments.force)?;
+    let bar = match arguments.quiet {
+        true => ProgressBar::hidden(),
+        false => output::progress(parts.bytes(), "{percent} %  {elapsed}, {eta} left"),
+    };
+    let mut told = false;
+    for block in parts.blocks(&types, ROWS) {
+        let block = block?;
+        let (inputs, notes) = encoder
+            .inputs(&block.table)
+            .with_context(|| format!("rows from {} on do not fit the model", block.first_row + 1))?;
+        // Later blocks mostly repeat what was said of the first.
+        if !arguments.quiet && !told {
+            notes.iter().for_each(tell);
+            told = !notes.is_empty();
+        }
+        writer.write(&columns(model, &model.predict(inputs.as_ref())?, arguments.interval)?)?;
+        bar.set_position(block.bytes_read);
+    }
+    bar.finish_and_clear();
+    Ok(writer.finish()?)
+}
+
 /// What is predicted for the rows a model learned from says little about others.
 fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs: &Mat<f64>) -> Result<Option<String>> {
     let mut known = model.learned_from(inputs.as_ref())?;
@@ -133,7 +167,7 @@ fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs
 
 /// Four columns for each target.
 pub fn columns(model: &Model, prediction: &Prediction, interval: f64) -> Result<Table> {
-    let (lower, upper) = prediction.interval(interval)?;
+    let (lower, upper) = model.interval(prediction, interval)?;
     let mut columns = Vec::new();
     for (c, target) in model.target_names().iter().enumerate() {
         let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];

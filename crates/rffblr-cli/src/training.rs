@@ -1,13 +1,13 @@
 //! The flags that say what to learn from, shared by every command that learns.
 
 use crate::{Cli, data, output};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use rffblr::data::{EncodeError, MissingInputs, Note, NoteKind, RoleChoice, TrainingTable, Weights, split_names};
 use rffblr_cli::catalogue;
-use rffblr_tables::TableError;
+use rffblr_tables::{ReadOptions, TableError};
 use std::path::{Path, PathBuf};
 
 /// A table and the parts its columns play.
@@ -68,6 +68,29 @@ fn missing_inputs() -> impl TypedValueParser<Value = MissingInputs> {
 impl TableArguments {
     /// Reads the table and settles who plays which part; the notes on it go to standard error unless `quiet`.
     pub fn read(&self, quiet: bool) -> Result<TrainingTable> {
+        let (path, choice, options) = self.wanted()?;
+        let training = TrainingTable::new(rffblr_tables::read(&path, &options)?, choice, self.missing)?;
+        if !quiet {
+            training.notes().iter().for_each(tell);
+        }
+        Ok(training)
+    }
+
+    /// An error if rows belong together: which are held out is then decided with all of them in memory.
+    pub fn expect_no_order(&self) -> Result<()> {
+        match self.group.is_some() || self.time.is_some() {
+            true => bail!("--group and --time need all rows in memory, and these are read in blocks; leave them out"),
+            false => Ok(()),
+        }
+    }
+
+    /// What happens to missing inputs.
+    pub fn missing(&self) -> MissingInputs {
+        self.missing
+    }
+
+    /// The file, the parts its columns play, and how to read it.
+    pub fn wanted(&self) -> Result<(PathBuf, RoleChoice, ReadOptions)> {
         let (path, targets) = self.source()?;
         let weight = self.weight.as_deref().map(Weights::Relative);
         let weight = weight.or(self.repeats.as_deref().map(Weights::Repeats));
@@ -76,16 +99,12 @@ impl TableArguments {
         let mut options = choice.read_options();
         options.text_columns = well_formed(split_names(&self.text));
         options.delimiter = self.delimiter;
-        let training = TrainingTable::new(rffblr_tables::read(&path, &options)?, choice, self.missing)?;
-        if !quiet {
-            training.notes().iter().for_each(tell);
-        }
-        Ok(training)
+        Ok((path, choice, options))
     }
 
     /// The file to read and the targets: those of the catalogue unless others are asked for.
     fn source(&self) -> Result<(PathBuf, Vec<String>)> {
-        let file = file_of(&self.data)?;
+        let file = if self.data.is_dir() { self.data.clone() } else { file_of(&self.data)? };
         if !self.targets.is_empty() {
             return Ok((file, self.targets.clone()));
         }

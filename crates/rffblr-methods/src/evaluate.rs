@@ -5,7 +5,7 @@ mod check;
 mod parallel;
 
 pub use crate::folds::Split;
-pub use check::{Refits, check};
+pub use check::{Refits, check, held_out_check};
 pub use parallel::in_parallel;
 pub use rffblr::metrics::LEVEL;
 

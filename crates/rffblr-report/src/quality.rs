@@ -45,7 +45,7 @@ impl Checked {
     pub(super) fn new(check: &Check) -> Checked {
         Checked {
             headline: check.headline(),
-            how: format!("{} refits, {}", check.folds, check.split),
+            how: check.how(),
             marks: Marks::new([&check.model.scores, &check.ridge.scores, &check.mean.scores], &check.model.r2_se),
         }
     }

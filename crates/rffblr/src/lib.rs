@@ -76,11 +76,12 @@ extern crate self as rffblr;
 
 pub use error::{Error, Result};
 pub use model::{
-    FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit, fit_observed,
+    ErrorQuantiles, FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit,
+    fit_observed,
 };
 pub use settings::{
-    Bandwidth, CosineSettings, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision, Pruning,
-    SETTINGS, Setting, Settings, TargetScale,
+    Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision,
+    Pruning, SETTINGS, Setting, Settings, TargetScale,
 };
 pub use steps::{Iteration, Observer, Stop};
 pub use vb::Gamma;

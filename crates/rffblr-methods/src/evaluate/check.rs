@@ -6,8 +6,10 @@ use crate::folds::Folds;
 use crate::method::{Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::{Dataset, TrainingTable};
-use rffblr::metrics::{Check, HeldOut, OutOfFold, SplitBy};
-use rffblr::{Error, Result, Settings, fit_observed};
+use rffblr::internals::select_rows;
+use rffblr::linalg::Mat;
+use rffblr::metrics::{Check, HeldOut, LEVEL, OutOfFold, SplitBy};
+use rffblr::{Error, ErrorQuantiles, Result, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -104,12 +106,74 @@ pub fn check(
     Ok(Some((check, model)))
 }
 
+/// Most rows of a sample that ridge regression learns from beside a model that was scored on held-out rows.
+const RIDGE_ROWS: usize = 20_000;
+/// Parts of the held-out rows from which the standard errors follow.
+const PARTS: usize = 5;
+
+/// The record of a model's predictions for rows that were held out, with ridge regression and the mean of a sample of the
+/// other rows beside it.
+pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, seed: u64) -> Result<Check> {
+    let rows: Vec<usize> = (0..sample.rows().min(RIDGE_ROWS)).collect();
+    let sample = sample.select(&rows)?;
+    let plan = Plan::seeded(seed);
+    let beside = |method: &dyn Method| -> Result<HeldOut> {
+        let forecast = method.fit(&sample, &plan)?.predict(inputs.as_ref())?;
+        Ok(HeldOut { truth: held_out.truth.clone(), mean: forecast.mean, std: forecast.std })
+    };
+    let scored = |all: &HeldOut| OutOfFold::new(&parts(all)).map_err(Error::from);
+    let (ridge, mean) = (beside(&Ridge)?, beside(&TrainingMean)?);
+    let mut model = scored(&held_out)?;
+    let (coverage, overall) = calibrated_coverage(&held_out);
+    (model.scores.per_task.coverage, model.scores.coverage) = (Some(coverage), Some(overall));
+    Ok(Check {
+        split: SplitBy::HeldOut { seed },
+        folds: 1,
+        rows: held_out.truth.nrows(),
+        model,
+        ridge: scored(&ridge)?,
+        mean: scored(&mean)?,
+    })
+}
+
+/// Share of each task's cells, and of all, in intervals that the errors of other rows made: even rows judge those of odd
+/// ones, and odd ones those of even ones.
+fn calibrated_coverage(all: &HeldOut) -> (Vec<f64>, f64) {
+    let tasks = all.truth.ncols();
+    let (mut inside, mut seen) = (vec![0.0; tasks], vec![0.0; tasks]);
+    let halves = [0, 1].map(|odd| some(all, &(odd..all.truth.nrows()).step_by(2).collect::<Vec<_>>()));
+    for (judge, judged) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
+        let errors = ErrorQuantiles::new(judge);
+        for c in 0..tasks {
+            let (low, high) = (errors.quantile(c, 0.5 - 0.5 * LEVEL), errors.quantile(c, 0.5 + 0.5 * LEVEL));
+            for n in (0..judged.truth.nrows()).filter(|&n| !judged.truth[(n, c)].is_nan()) {
+                let std = judged.std.as_ref().map_or(f64::NAN, |std| std[(n, c)]);
+                let error = (judged.truth[(n, c)] - judged.mean[(n, c)]) / std;
+                inside[c] += f64::from(u8::from((low..=high).contains(&error)));
+                seen[c] += 1.0;
+            }
+        }
+    }
+    let overall = inside.iter().sum::<f64>() / seen.iter().sum::<f64>();
+    (inside.iter().zip(&seen).map(|(inside, seen)| inside / seen).collect(), overall)
+}
+
+fn some(all: &HeldOut, rows: &[usize]) -> HeldOut {
+    let of = |table: &Mat<f64>| select_rows(table.as_ref(), rows);
+    HeldOut { truth: of(&all.truth), mean: of(&all.mean), std: all.std.as_ref().map(of) }
+}
+
+/// The rows in a few parts, one after another.
+fn parts(all: &HeldOut) -> Vec<HeldOut> {
+    let rows = all.truth.nrows();
+    (0..PARTS).map(|k| some(all, &(k * rows / PARTS..(k + 1) * rows / PARTS).collect::<Vec<_>>())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use rffblr::data::{MissingInputs, Roles};
     use rffblr::fit;
-    use rffblr::linalg::Mat;
     use std::sync::Mutex;
 
     fn data() -> Dataset {

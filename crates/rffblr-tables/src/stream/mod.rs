@@ -2,6 +2,9 @@
 
 mod files;
 mod pass;
+mod source;
+
+pub use source::TypedParts;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -32,15 +32,15 @@ pub struct FeatureMap {
     stop: Stop,
 }
 
-/// Products of the pass over the rows that are worth waiting for: rows times features squared.
-const PASS: f64 = 3e12;
+/// What the pass over the rows may cost: rows times features squared, for all groups of tasks together.
+const PASS: f64 = 1.2e13;
 /// Least and most features of a map that chooses them itself.
 const FEATURES: (usize, usize) = (512, 4096);
 
-/// Number of features for so many rows: as many as a pass of 3·10¹² multiplications over them allows, from 512 to 4096,
-/// and no more than one for 48 rows beyond 1024.
-pub(crate) fn features_for(rows: f64) -> usize {
-    let affordable = (PASS / rows.max(1.0)).sqrt();
+/// Number of features for so many rows and groups of tasks with a kernel of their own: as many as √(1.2·10¹³/(rows ×
+/// groups)), from 512 to 4096, and no more than one for 48 rows beyond 1024.
+pub(crate) fn features_for(rows: f64, groups: usize) -> usize {
+    let affordable = (PASS / (rows.max(1.0) * groups as f64)).sqrt();
     let sensible = (rows / 48.0).max(1024.0);
     let chosen = affordable.min(sensible).clamp(FEATURES.0 as f64, FEATURES.1 as f64);
     // Whole blocks of 128.
@@ -54,14 +54,15 @@ impl FeatureMap {
         let Form::Drawn { features } = settings.form else {
             return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
         };
-        let features = features.unwrap_or_else(|| features_for(rows));
+        let most = features.unwrap_or_else(|| features_for(rows, 1));
         let input_scale = Standardiser::of_inputs(sample);
         let target_scale = Standardiser::new(sample.targets(), sample.weights());
         let inputs = input_scale.apply(sample.inputs(), sample.input_names())?;
         let targets = target_scale.apply(sample.targets(), sample.target_names())?;
         let rounding = rounding_of(sample, &target_scale);
         let problem = Problem::of(inputs, targets, sample).knowing(sample.one_hot(), rounding.clone());
-        let learn::Found { groups, trace, stop } = learn::learn(&problem, (rows, features), settings, observer)?;
+        let learn::Found { groups, trace, stop } = learn::learn(&problem, (rows, most), settings, observer)?;
+        let features = features.unwrap_or_else(|| features_for(rows, groups.len()));
         // What the given weights were divided by, from a row that has one.
         let weighting = sample.given_weights().map(|given| {
             let mut pairs = given.values().iter().zip(sample.weights().into_iter().flatten());

@@ -147,14 +147,6 @@ pub(super) fn refine(systems: &[System], draw: &Draw, group: &mut Group, context
     let start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
     let Some((top, ..)) = climb(start, RANGE, STEPS, (TOLERANCE, 0.0), function, go_on) else { return false };
-    if std::env::var("LAB").is_ok() {
-        eprintln!(
-            "LAB refined {:?} -> {:?} at {}",
-            (kernel.linear, kernel.rbf.variance, kernel.laplace_l1.variance, &group.noise),
-            top.iter().map(|v| v.exp()).collect::<Vec<_>>(),
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0
-        );
-    }
     group.kernel = at_variances(&kernel, &top);
     group.noise = noises(&top, context.rounding);
     true

@@ -8,7 +8,7 @@ use crate::data::{Dataset, Encoder, Summary, row_hash};
 use crate::error::Result;
 use crate::linalg::Mat;
 use crate::metrics::HeldOut;
-use crate::model::Model;
+use crate::model::{ErrorQuantiles, Model};
 use crate::settings::Settings;
 use crate::steps::Observer;
 use crate::table::Table;
@@ -77,7 +77,8 @@ impl StreamFit<'_> {
         let (known, _) = encoder.roles().observed_rows(&table)?;
         let mut dealt: Vec<(u64, usize)> = known.iter().map(|&row| (row_hash(seed, numbers[row]), row)).collect();
         dealt.sort_unstable();
-        let count = if hold_out { HELD_OUT.min(dealt.len() / ONE_IN) } else { 0 };
+        let one_in_ten = usize::try_from(summary.rows()).unwrap_or(usize::MAX) / ONE_IN;
+        let count = if hold_out { HELD_OUT.min(one_in_ten).min(dealt.len() / 2) } else { 0 };
         let (tested, learned) = dealt.split_at(count);
         let bound = tested.last().map(|(hash, _)| *hash);
         let rows_of = |part: &[(u64, usize)]| {
@@ -120,6 +121,7 @@ impl StreamFit<'_> {
             add(&mut sums, blocks, encoder, &table, &rows)?;
         }
         let model = map.model_of(&sums, map.solved(&sums, Some(&first))?).with_encoder(encoder.clone())?;
+        let model = model.with_error_quantiles(ErrorQuantiles::new(&held_out));
         Ok(Streamed { model, sample, held_out: Some((inputs, held_out)) })
     }
 }

@@ -144,6 +144,11 @@ pub enum SplitBy {
     },
     /// As whoever asked for the check said.
     Custom,
+    /// At random and once: the model itself was scored on these rows, before it learned from them too.
+    HeldOut {
+        /// Seed that chose them.
+        seed: u64,
+    },
 }
 
 impl std::fmt::Display for SplitBy {
@@ -154,6 +159,7 @@ impl std::fmt::Display for SplitBy {
             SplitBy::Group { column: None, .. } => write!(f, "whole groups held out"),
             SplitBy::Time { column } => write!(f, "trained on the past, tested on the future by {column}"),
             SplitBy::Custom => write!(f, "folds of one's own"),
+            SplitBy::HeldOut { .. } => write!(f, "scored before it learned from them"),
         }
     }
 }
@@ -181,18 +187,25 @@ impl Check {
     pub fn headline(&self) -> String {
         let share = |method: &OutOfFold| format!("{:.0} %", 100.0 * method.scores.task_r2.max(0.0));
         if self.model.scores.task_r2.is_nan() {
-            return format!("No target varies in the rows that were held out ({} refits, {}).", self.folds, self.split);
+            return format!("No target varies in the rows that were held out ({}).", self.how());
         }
         let tasks = self.model.r2_se.len();
         let over = if tasks == 1 { String::new() } else { format!(", on average over {tasks} targets") };
         format!(
-            "Explains {} of the variance of rows it has not seen{over} (task R² {}; {} refits, {}); ridge regression {}.",
+            "Explains {} of the variance of rows it has not seen{over} (task R² {}; {}); ridge regression {}.",
             share(&self.model),
             with_error(self.model.scores.task_r2, self.model.task_r2_se),
-            self.folds,
-            self.split,
+            self.how(),
             share(&self.ridge),
         )
+    }
+
+    /// How rows were held out, in words.
+    pub fn how(&self) -> String {
+        match &self.split {
+            SplitBy::HeldOut { .. } => format!("{} rows held out, {}", self.rows, self.split),
+            split => format!("{} refits, {split}", self.folds),
+        }
     }
 
     /// What a model file must hold for the check to belong to a model with this many tasks.

@@ -142,12 +142,6 @@ pub(super) fn fit(data: &Dataset, settings: &Settings, observer: Observer<'_>) -
         let (inputs, targets) = (data.inputs().subrows(start, count), data.targets().subrows(start, count));
         sums.update(number as u64, inputs, targets, weights)?;
     }
-    if std::env::var("LAB").is_ok() {
-        eprintln!(
-            "LAB pass done at {}",
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64() % 1000.0
-        );
-    }
     let mut model = map.model(&sums)?;
     model.rows = data.rows();
     model.fingerprint = data.fingerprint();

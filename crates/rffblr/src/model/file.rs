@@ -9,7 +9,7 @@ use super::cosines::Cosines;
 use super::posterior::{Inverse, Shape};
 use super::sinusoids::Sinusoids;
 use super::waves::Waves;
-use super::{Function, Model, Prediction};
+use super::{ErrorQuantiles, Function, Model, Prediction};
 use crate::data::{Encoder, Standardiser};
 use crate::error::{Error, Result};
 use crate::fourier::Scales;
@@ -212,6 +212,9 @@ struct Stored {
     /// Absent if the model was not checked by refits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     check: Option<Check>,
+    /// Absent if intervals are those of the normal distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error_quantiles: Option<ErrorQuantiles>,
 }
 
 impl Model {
@@ -313,6 +316,7 @@ impl Model {
             probes,
             encoder: self.encoder.clone(),
             check: self.check.clone(),
+            error_quantiles: self.error_quantiles.clone(),
         }
     }
 }

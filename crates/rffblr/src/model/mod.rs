@@ -5,6 +5,7 @@ mod cosines;
 mod drawn;
 pub(crate) mod file;
 mod function;
+mod intervals;
 mod posterior;
 mod seen;
 mod sinusoids;
@@ -14,6 +15,7 @@ mod views;
 mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
+pub use intervals::ErrorQuantiles;
 pub use views::{KernelView, Link, Sinusoid};
 
 use crate::data::{
@@ -59,6 +61,7 @@ pub struct Model {
     weighting: Option<Weights<()>>,
     encoder: Option<Encoder>,
     check: Option<Check>,
+    error_quantiles: Option<ErrorQuantiles>,
     writer: String,
 }
 
@@ -162,6 +165,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         weighting: data.given_weights().map(|weights| weights.as_ref().map(|_| ())),
         encoder: None,
         check: None,
+        error_quantiles: None,
         writer: file::WRITER.into(),
     })
 }
@@ -250,6 +254,7 @@ impl Model {
             weighting: parts.weighting,
             encoder: None,
             check: None,
+            error_quantiles: None,
             writer: file::WRITER.into(),
         }
     }

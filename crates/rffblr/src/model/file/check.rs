@@ -69,6 +69,9 @@ impl TryFrom<Stored> for Model {
         if stored.check.as_ref().is_some_and(|check| !check.fits(tasks)) {
             return Err(format!("`check` does not have scores of {tasks} targets"));
         }
+        if let Some(quantiles) = &stored.error_quantiles {
+            quantiles.check(tasks)?;
+        }
         Ok(Model {
             settings: stored.settings,
             input_names,
@@ -84,6 +87,7 @@ impl TryFrom<Stored> for Model {
             weighting,
             encoder: stored.encoder,
             check: stored.check,
+            error_quantiles: stored.error_quantiles,
             writer: stored.writer,
         })
     }

@@ -1,0 +1,142 @@
+//! Intervals: by the normal distribution, or by errors that were seen on held-out rows.
+
+use super::{Model, Prediction};
+use crate::error::{Error, Result};
+use crate::linalg::Mat;
+use crate::metrics::HeldOut;
+use crate::normal;
+use serde::{Deserialize, Serialize};
+
+/// Least number of held-out cells of a task whose quantiles are worth keeping.
+const LEAST: usize = 1000;
+/// Quantiles are kept for the probabilities 1/STEPS to (STEPS − 1)/STEPS.
+const STEPS: usize = 200;
+
+/// Quantiles of (observation − mean)/std of each task on rows that were held out: errors need not be normal, and with
+/// thousands of them their distribution is known. Empty for a task with too few.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ErrorQuantiles(Vec<Vec<f64>>);
+
+impl ErrorQuantiles {
+    /// From rows that were held out.
+    pub fn new(held_out: &HeldOut) -> ErrorQuantiles {
+        let of_task = |c: usize| {
+            let cells = (0..held_out.truth.nrows()).map(|n| {
+                let std = held_out.std.as_ref().map_or(f64::NAN, |std| std[(n, c)]);
+                (held_out.truth[(n, c)] - held_out.mean[(n, c)]) / std
+            });
+            let mut errors: Vec<f64> = cells.filter(|z| z.is_finite()).collect();
+            if errors.len() < LEAST {
+                return Vec::new();
+            }
+            errors.sort_unstable_by(f64::total_cmp);
+            (1..STEPS).map(|k| at(&errors, k as f64 / STEPS as f64)).collect()
+        };
+        ErrorQuantiles((0..held_out.truth.ncols()).map(of_task).collect())
+    }
+
+    /// The quantile of a task's errors in units of the standard deviation. Beyond the outermost that are kept, the tail is
+    /// that of a normal distribution through them.
+    pub fn quantile(&self, task: usize, p: f64) -> f64 {
+        let Some([first, .., last]) = self.0.get(task).map(Vec::as_slice) else { return normal::quantile(p) };
+        let end = 1.0 / STEPS as f64;
+        match p {
+            _ if p < end => first * normal::quantile(p) / normal::quantile(end),
+            _ if p > 1.0 - end => last * normal::quantile(p) / normal::quantile(1.0 - end),
+            _ => {
+                let (table, place) = (&self.0[task], (p * STEPS as f64 - 1.0).max(0.0));
+                let low = (place as usize).min(table.len() - 1);
+                let high = (low + 1).min(table.len() - 1);
+                table[low] + (place - low as f64) * (table[high] - table[low])
+            }
+        }
+    }
+
+    pub(super) fn check(&self, tasks: usize) -> std::result::Result<(), String> {
+        let fits = |list: &Vec<f64>| {
+            list.is_empty() || (list.len() == STEPS - 1 && list.iter().all(|z| z.is_finite()) && list.is_sorted())
+        };
+        match self.0.len() == tasks && self.0.iter().all(fits) {
+            true => Ok(()),
+            false => Err(format!("`error_quantiles` needs {tasks} rising lists of {} numbers", STEPS - 1)),
+        }
+    }
+}
+
+/// The value below which a share p of sorted numbers lies, between neighbours by a straight line.
+fn at(sorted: &[f64], p: f64) -> f64 {
+    let place = (p * sorted.len() as f64 - 0.5).clamp(0.0, (sorted.len() - 1) as f64);
+    let low = place as usize;
+    let high = (low + 1).min(sorted.len() - 1);
+    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+}
+
+impl Model {
+    /// Keeps how errors on held-out rows were distributed.
+    pub(crate) fn with_error_quantiles(mut self, quantiles: ErrorQuantiles) -> Model {
+        self.error_quantiles = Some(quantiles);
+        self
+    }
+
+    /// How errors on held-out rows were distributed, if that is kept.
+    pub fn error_quantiles(&self) -> Option<&ErrorQuantiles> {
+        self.error_quantiles.as_ref()
+    }
+
+    /// Ends of the central interval of each task in standard deviations from the mean: of the normal distribution, or of
+    /// the errors on held-out rows where these are kept.
+    pub fn reach(&self, coverage: f64) -> Result<Vec<(f64, f64)>> {
+        if !(coverage > 0.0 && coverage < 1.0) {
+            return Err(Error::Setting { name: "coverage", problem: format!("{coverage} is not between 0 and 1") });
+        }
+        let (low, high) = (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage);
+        let of_task = |task: usize| match &self.error_quantiles {
+            Some(errors) => (errors.quantile(task, low), errors.quantile(task, high)),
+            None => (-normal::quantile(high), normal::quantile(high)),
+        };
+        Ok((0..self.target_names.len()).map(of_task).collect())
+    }
+
+    /// Lower and upper end of the central interval that holds an observation with the given probability.
+    pub fn interval(&self, prediction: &Prediction, coverage: f64) -> Result<(Mat<f64>, Mat<f64>)> {
+        let reach = self.reach(coverage)?;
+        let end = |of: &dyn Fn(usize) -> f64| {
+            Mat::from_fn(prediction.mean.nrows(), prediction.mean.ncols(), |n, c| {
+                prediction.mean[(n, c)] + of(c) * prediction.std[(n, c)]
+            })
+        };
+        Ok((end(&|c| reach[c].0), end(&|c| reach[c].1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Errors of a skewed law on many rows: intervals hold what they say on other rows of the law, at every level; few rows
+    /// leave the normal distribution.
+    #[test]
+    fn intervals_hold_skewed_errors() {
+        // Exponential minus one: mean zero, standard deviation one, far from normal.
+        let draw = |n: usize, shift: f64| -((((n as f64 + shift) * 0.618_033_988_75).fract()).max(1e-9)).ln() - 1.0;
+        let rows = |count: usize| HeldOut {
+            truth: Mat::from_fn(count, 1, |n, _| 5.0 + 2.0 * draw(n, 0.3)),
+            mean: Mat::full(count, 1, 5.0),
+            std: Some(Mat::full(count, 1, 2.0)),
+        };
+        let errors = ErrorQuantiles::new(&rows(5000));
+        assert!(errors.check(1).is_ok() && errors.check(2).is_err());
+        for level in [0.5, 0.9, 0.98, 0.995] {
+            let (low, high) = (errors.quantile(0, 0.5 - 0.5 * level), errors.quantile(0, 0.5 + 0.5 * level));
+            let inside = (0..20_000).filter(|&n| (low..=high).contains(&draw(n, 0.71))).count() as f64 / 20_000.0;
+            assert!((inside - level).abs() < 0.01, "{level}: {inside}");
+            // The law's own quantiles, −ln(1 − p) − 1.
+            if level < 0.99 {
+                assert!((high - (-(0.5 - 0.5 * level).ln() - 1.0)).abs() < 0.05, "{level}: {high}");
+            }
+        }
+        let few = ErrorQuantiles::new(&rows(100));
+        assert_eq!(few.quantile(0, 0.9), normal::quantile(0.9));
+    }
+}

@@ -1,0 +1,80 @@
+//! A file from which a pass over many rows goes on after it was broken off.
+
+use rffblr::data::{Encoder, Present, Summary};
+use rffblr::drawn::Accumulator;
+use rffblr::internals::write_whole;
+use rffblr::{Error, Result, Settings};
+use rffblr_tables::Parts;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Starts the file; what it was made for and the accumulator follow, the former after its length.
+const MAGIC: &[u8; 8] = b"RFFBLRC1";
+/// Time between two writings, and how many times longer than a writing it is at least.
+const INTERVAL: Duration = Duration::from_secs(30);
+const SHARE: u32 = 20;
+
+pub struct Checkpoint {
+    path: PathBuf,
+    /// Everything the sums depend on, as text.
+    purpose: String,
+    next: Instant,
+}
+
+impl Checkpoint {
+    pub fn new(
+        path: &Path,
+        parts: &Parts,
+        summary: &Summary,
+        encoder: &Encoder,
+        settings: &Settings,
+        hold_out: bool,
+    ) -> Checkpoint {
+        let numbers = |present: &Present| match present {
+            Present::Numbers(moments) => Some(*moments),
+            Present::Texts(_) => None,
+        };
+        let columns: Vec<_> = summary.columns().iter().map(|column| (&column.name, numbers(&column.present))).collect();
+        let about = (parts.files(), parts.bytes(), summary.rows(), columns, encoder, settings, hold_out);
+        Checkpoint { path: path.to_owned(), purpose: format!("{about:?}"), next: Instant::now() }
+    }
+
+    /// The sums that were saved, if any were.
+    pub fn read(&self) -> Result<Option<Accumulator>> {
+        let bytes = match fs::read(&self.path) {
+            Ok(bytes) => bytes,
+            Err(problem) if problem.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(problem) => return Err(Error::io(&self.path)(problem)),
+        };
+        let wrong = |problem: &str| Error::Journal { path: self.path.clone(), problem: problem.into() };
+        let rest = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk());
+        let (length, rest) = rest.ok_or_else(|| wrong("this is no checkpoint; name another file"))?;
+        let split = usize::try_from(u64::from_le_bytes(*length)).ok().and_then(|length| rest.split_at_checked(length));
+        match split {
+            Some((purpose, sums)) if purpose == self.purpose.as_bytes() => Ok(Some(Accumulator::from_bytes(sums)?)),
+            _ => Err(wrong("the checkpoint is of other files or settings; remove it, or name another file")),
+        }
+    }
+
+    /// Saves the sums, the first time and then now and again.
+    pub fn save(&mut self, rows: u64, sums: &Accumulator) -> Result<()> {
+        let start = Instant::now();
+        if rows > 0 && start < self.next {
+            return Ok(());
+        }
+        let sums = sums.to_bytes()?;
+        let length = (self.purpose.len() as u64).to_le_bytes();
+        let parts = [MAGIC, &length[..], self.purpose.as_bytes(), &sums];
+        let written = write_whole(&self.path, true, |file| parts.iter().try_for_each(|part| file.write_all(part)));
+        written.map_err(Error::io(&self.path))?;
+        self.next = Instant::now() + INTERVAL.max(SHARE * start.elapsed());
+        Ok(())
+    }
+
+    /// The fit is done. A file that cannot be removed does no harm.
+    pub fn remove(self) {
+        let _ = fs::remove_file(self.path);
+    }
+}
