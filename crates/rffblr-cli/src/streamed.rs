@@ -101,7 +101,7 @@ struct What {
 
 fn fit(source: &dyn BlockSource, summary: &Summary, what: What, watch: &Watch<'_>, start: Instant) -> Result<Fitted> {
     let settings = match what.settings.form {
-        Form::Automatic => Settings { form: Form::Drawn { features: None }, ..what.settings },
+        Form::Automatic => Settings { form: Form::DRAWN, ..what.settings },
         _ => what.settings.clone(),
     };
     let resume = match watch.checkpoint.filter(|path| path.exists()) {

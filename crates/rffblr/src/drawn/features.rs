@@ -100,6 +100,18 @@ pub(crate) fn basis_of_pairs(inputs: usize, pairs: usize, frequency: impl Fn(usi
     }
 }
 
+/// Some of the features of so many pairs, given the frequencies of the cosines and sines among them.
+pub(crate) fn basis_of_kept(inputs: usize, pairs: usize, columns: &[usize], frequencies: &[f64]) -> Basis {
+    let cosines = columns.partition_point(|m| *m < 2 * pairs);
+    let offset = |m: &usize| if m.is_multiple_of(2) { 0.0 } else { -FRAC_PI_2 };
+    Basis {
+        directions: Mat::from_fn(inputs, cosines, |d, k| frequencies[k * inputs + d]),
+        offsets: columns[..cosines].iter().map(offset).collect(),
+        amplitude: (1.0 / pairs as f64).sqrt(),
+        links: columns[cosines..].iter().map(|m| m - 2 * pairs).collect(),
+    }
+}
+
 /// Prior precision of the weight of each column where the families have so many pairs.
 pub(crate) fn precision_of_pairs(kernel: &Kernel, pairs: [usize; 2]) -> Vec<f64> {
     let variances = [kernel.rbf.variance, kernel.laplace_l1.variance];

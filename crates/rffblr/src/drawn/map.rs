@@ -3,13 +3,13 @@
 use super::accumulator::Accumulator;
 use super::features::{Draw, shares};
 use super::learn::{self, Group};
-use super::posterior::{Context, solve};
+use super::posterior::{Context, at_precisions, free, solve};
 use crate::data::{Dataset, Standardiser, Weights, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::Threads;
 use crate::model::{Drawn, DrawnMember, Function, Model, Parts, Waves, rounding_of};
 use crate::problem::Problem;
-use crate::settings::{Form, Settings};
+use crate::settings::{Form, Precision, Settings};
 use crate::steps::{Iteration, Observer, Stop};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl FeatureMap {
     /// Learns from a sample of the data, which has about so many rows in all.
     pub fn learn(sample: &Dataset, rows: f64, settings: &Settings, observer: Observer<'_>) -> Result<FeatureMap> {
         settings.validate()?;
-        let Form::Drawn { features } = settings.form else {
+        let Form::Drawn { features, .. } = settings.form else {
             return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
         };
         let most = features.unwrap_or_else(|| features_for(rows, 1));
@@ -169,13 +169,28 @@ impl FeatureMap {
             }
             let rounding: Vec<f64> = group.tasks.iter().map(|&task| self.rounding[task]).collect();
             let context = Context { rounding: &rounding, relative, threads };
-            let (group, refined) = match earlier.and_then(|earlier| earlier.get(g)) {
+            let earlier = earlier.and_then(|earlier| earlier.get(g));
+            if let Some(member @ DrawnMember { kept: Some(kept), .. }) = earlier {
+                let (precision, tau) = (&member.waves.posterior.precision, &member.waves.posterior.tau);
+                let posterior = at_precisions(&systems, kept, precision.clone(), tau.clone(), threads)?;
+                members.push(DrawnMember { waves: Waves { posterior, ..member.waves.clone() }, ..member.clone() });
+                continue;
+            }
+            let (group, refined) = match earlier {
                 None => (group.clone(), false),
                 Some(earlier) => (earlier.group(group.shared_noise), true),
             };
             let (group, posterior) = solve(&systems, &draw, group, refined, context)?;
-            let waves = Waves { basis, posterior };
-            members.push(DrawnMember { tasks: group.tasks, kernel: group.kernel, pairs: draw.counts(), waves });
+            let Group { tasks, kernel, .. } = group;
+            let mut member =
+                DrawnMember { tasks, kernel, pairs: draw.counts(), kept: None, waves: Waves { basis, posterior } };
+            if self.precision() == Precision::Free {
+                let (kept, posterior) = free(&systems, &member.waves.posterior, self.settings.max_iterations, context)?;
+                member.waves.basis.keep(&kept);
+                member.waves.posterior = posterior;
+                member.kept = Some(kept);
+            }
+            members.push(member);
         }
         match members.is_empty() {
             true => Err(Error::Accumulator("no rows were added".into())),
@@ -183,9 +198,17 @@ impl FeatureMap {
         }
     }
 
+    fn precision(&self) -> Precision {
+        match self.settings.form {
+            Form::Drawn { precision, .. } => precision,
+            _ => Precision::Tied,
+        }
+    }
+
     /// The model made of solved groups.
     pub(super) fn model_of(&self, sums: &Accumulator, members: Vec<DrawnMember>) -> Model {
-        let settings = Settings { form: Form::Drawn { features: Some(self.features) }, ..self.settings.clone() };
+        let form = Form::Drawn { features: Some(self.features), precision: self.precision() };
+        let settings = Settings { form, ..self.settings.clone() };
         Model::of_parts(Parts {
             settings,
             input_names: self.input_names.clone(),

@@ -6,7 +6,6 @@
 //! with the same bits. [`FeatureMap::model`] makes the model of the sums.
 
 mod accumulator;
-#[cfg_attr(not(test), expect(dead_code))]
 mod ard;
 mod bytes;
 mod evidence;
@@ -21,7 +20,7 @@ mod sums;
 mod tests;
 
 pub use accumulator::{Accumulator, BLOCK};
-pub(crate) use features::{basis_of_pairs, precision_of_pairs};
+pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
 pub(crate) use learn::Group;
 pub use map::FeatureMap;
 pub use stream::{BlockSource, SAMPLE, StreamFit, Streamed};

@@ -1,5 +1,6 @@
 //! From sums over the rows to the posterior: prior variances and noise are refined, then every task is solved.
 
+use super::ard::{Ard, Relevant};
 use super::features::Draw;
 use super::learn::Group;
 use super::marginal::{Level, Marginal, Whitened, marginal};
@@ -9,6 +10,7 @@ use crate::kernel::hyper::{RANGE, SCALE, VARIANCE};
 use crate::kernel::{Kernel, best_noise, climb};
 use crate::linalg::{Mat, Threads, scale_rows};
 use crate::model::{Posterior, Shape};
+use crate::settings::CosineSettings;
 use std::ops::ControlFlow;
 
 /// Most steps of the refinement, each of which costs the cube of the features for every task.
@@ -79,25 +81,80 @@ pub(crate) fn solve(
                 (tau[task], unit[task]) = (level.noise.recip(), level.amplitude);
             }
         }
-        let mut left = system.tasks.clone();
-        while let Some(&first) = left.first() {
-            let (same, others): (Vec<usize>, Vec<usize>) = left.into_iter().partition(|&task| tau[task] == tau[first]);
-            left = others;
-            let noise = tau[first].recip();
-            let factor = whitened.factor(noise, threads).ok_or_else(|| singular(noise))?;
-            let places: Vec<usize> = same.iter().filter_map(|task| system.tasks.binary_search(task).ok()).collect();
-            let mut solved = crate::linalg::select_columns(whitened.cross.as_ref(), &places);
-            factor.half_solve(solved.as_mut());
-            factor.half_solve_transposed(solved.as_mut());
-            scale_rows(&mut solved, &deviation);
-            for (i, &task) in same.iter().enumerate() {
-                mean.col_as_slice_mut(task).copy_from_slice(solved.col_as_slice(i));
-            }
-            shapes.push(Shape::factor(same, factor, noise));
-        }
+        shapes.extend(weights(&whitened, &deviation, &tau, &mut mean, threads)?);
     }
     group.noise = tau.iter().map(|tau| tau.recip()).collect();
     Ok((group, Posterior { mean, precision, tau, unit, shapes }))
+}
+
+/// The posterior means of the tasks of a system at their noise, and their covariances.
+fn weights(
+    whitened: &Whitened<'_>,
+    deviation: &[f64],
+    tau: &[f64],
+    mean: &mut Mat<f64>,
+    threads: Threads,
+) -> Result<Vec<Shape>> {
+    let tasks = &whitened.system.tasks;
+    let (mut left, mut shapes) = (tasks.clone(), Vec::new());
+    while let Some(&first) = left.first() {
+        let (same, others): (Vec<usize>, Vec<usize>) = left.into_iter().partition(|&task| tau[task] == tau[first]);
+        left = others;
+        let noise = tau[first].recip();
+        let singular = || Error::Singular { size: deviation.len(), noise };
+        let factor = whitened.factor(noise, threads).ok_or_else(singular)?;
+        let places: Vec<usize> = same.iter().filter_map(|task| tasks.binary_search(task).ok()).collect();
+        let mut solved = crate::linalg::select_columns(whitened.cross.as_ref(), &places);
+        factor.half_solve(solved.as_mut());
+        factor.half_solve_transposed(solved.as_mut());
+        scale_rows(&mut solved, deviation);
+        for (i, &task) in same.iter().enumerate() {
+            mean.col_as_slice_mut(task).copy_from_slice(solved.col_as_slice(i));
+        }
+        shapes.push(Shape::factor(same, factor, noise));
+    }
+    Ok(shapes)
+}
+
+/// The features that stay where each has a precision of its own, learned from the sums, and the posterior of their weights.
+/// The search starts at the precisions of the kernel.
+pub(super) fn free(
+    systems: &[System],
+    tied: &Posterior,
+    max_iterations: usize,
+    Context { rounding, relative, threads }: Context<'_>,
+) -> Result<(Vec<usize>, Posterior)> {
+    let (features, tasks) = (tied.precision.len() - 1, tied.unit.len());
+    let amplitude = tied.unit.iter().sum::<f64>() / tasks as f64;
+    let alpha: Vec<f64> = tied.precision[..features].iter().map(|precision| precision / amplitude).collect();
+    let tau: Vec<f64> = tied.tau.iter().zip(&tied.unit).map(|(tau, unit)| tau / unit).collect();
+    let (weight_prior, noise_prior) = (CosineSettings::PAPER.weight_prior, CosineSettings::PAPER.noise_prior);
+    let CosineSettings { pruning, tolerance, .. } = CosineSettings::PAPER;
+    let ard = Ard { systems, relative, weight_prior, noise_prior, pruning, max_iterations, tolerance, threads };
+    let singular = Error::Singular { size: features, noise: tau[0].recip() };
+    let Relevant { kept, alpha, noise, .. } = ard.run(alpha, tau).ok_or(singular)?;
+    let precision = alpha.into_iter().chain([1.0]).collect();
+    let tau = noise.iter().zip(rounding).map(|(noise, rounding)| noise.mean_inverse().max(*rounding).recip()).collect();
+    let posterior = at_precisions(systems, &kept, precision, tau, threads)?;
+    Ok((kept, posterior))
+}
+
+/// The posterior of the weights of some features, and of the bias, at given precisions of weights and noise.
+pub(super) fn at_precisions(
+    systems: &[System],
+    kept: &[usize],
+    precision: Vec<f64>,
+    tau: Vec<f64>,
+    threads: Threads,
+) -> Result<Posterior> {
+    let deviation: Vec<f64> = precision.iter().map(|a| a.sqrt().recip()).collect();
+    let (mut mean, mut shapes) = (Mat::zeros(precision.len(), tau.len()), Vec::new());
+    for system in systems {
+        let columns: Vec<usize> = kept.iter().copied().chain([system.gram.nrows() - 1]).collect();
+        let part = system.part(&columns);
+        shapes.extend(weights(&Whitened::new(&part, &deviation, false), &deviation, &tau, &mut mean, threads)?);
+    }
+    Ok(Posterior { mean, precision, unit: vec![1.0; tau.len()], tau, shapes })
 }
 
 /// The kernel with other prior variances, from the logarithms of these.

@@ -42,6 +42,18 @@ pub(crate) struct System {
     pub(crate) mass: f64,
 }
 
+impl System {
+    /// The same for some of the features, rising.
+    pub(crate) fn part(&self, columns: &[usize]) -> System {
+        let gram = Mat::from_fn(columns.len(), columns.len(), |i, j| match i < j {
+            true => 0.0,
+            false => self.gram[(columns[i], columns[j])],
+        });
+        let cross = select_rows(self.cross.as_ref(), columns);
+        System { tasks: self.tasks.clone(), gram, cross, square: self.square.clone(), ..*self }
+    }
+}
+
 /// The classes of some rows, each with its tasks and rows (`None` for all): of rows that observe the same tasks, or of
 /// each task if there are fewer tasks than those. NaN is a target that was not observed.
 pub(crate) fn classes(targets: &Mat<f64>) -> Vec<(Vec<usize>, Option<Vec<usize>>)> {

@@ -22,6 +22,8 @@ pub(crate) struct DrawnMember {
     pub(crate) kernel: Kernel,
     /// Pairs of the RBF family and of the Laplace family.
     pub(crate) pairs: [usize; 2],
+    /// The columns of Φ that stayed, rising, if precisions are free; `None` if they are those of the kernel.
+    pub(crate) kept: Option<Vec<usize>>,
     pub(crate) waves: Waves,
 }
 

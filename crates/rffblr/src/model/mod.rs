@@ -421,7 +421,7 @@ impl Model {
     pub fn drawn_features(&self) -> usize {
         match &self.function {
             Function::Cosines(cosines) => cosines.drawn,
-            Function::Drawn(drawn) => drawn.members()[0].waves.basis.cosines(),
+            Function::Drawn(drawn) => 2 * drawn.members()[0].pairs.iter().sum::<usize>(),
             Function::Kernel(_) | Function::Sinusoids(_) => 0,
         }
     }

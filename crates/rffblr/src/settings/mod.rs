@@ -38,6 +38,9 @@ pub enum Form {
     Drawn {
         /// How many; `None` lets the number of rows decide.
         features: Option<usize>,
+        /// Tied: those of the learned kernel. Free: one for each feature, learned from the sums over the rows; features
+        /// that help no target are dropped.
+        precision: Precision,
     },
     /// A few sinusoids fitted to the posterior mean of the kernel form.
     Sinusoids {
@@ -49,6 +52,9 @@ pub enum Form {
 }
 
 impl Form {
+    /// Drawn features, as many as the number of rows says, with the prior of the learned kernel.
+    pub const DRAWN: Form = Form::Drawn { features: None, precision: Precision::Tied };
+
     /// The form in a word.
     pub fn name(&self) -> &'static str {
         match self {
@@ -296,7 +302,7 @@ impl Settings {
     pub const EXACT: Settings = Settings { form: Form::Kernel, ..Settings::DEFAULT };
 
     /// Features drawn from the learned kernel whatever the number of rows.
-    pub const COSINES: Settings = Settings { form: Form::Drawn { features: None }, ..Settings::DEFAULT };
+    pub const COSINES: Settings = Settings { form: Form::DRAWN, ..Settings::DEFAULT };
 
     /// The published model, [`CosineSettings::PAPER`].
     pub const PAPER: Settings =
@@ -305,7 +311,7 @@ impl Settings {
     /// The same with the form that is used for so many rows.
     pub fn for_rows(&self, rows: usize) -> Settings {
         let form = match &self.form {
-            Form::Automatic if rows > EXACT_ROWS => Form::Drawn { features: None },
+            Form::Automatic if rows > EXACT_ROWS => Form::DRAWN,
             Form::Automatic => Form::Kernel,
             form => form.clone(),
         };
@@ -317,7 +323,7 @@ impl Settings {
         at_least_one("max-iterations", self.max_iterations)?;
         match &self.form {
             Form::Automatic | Form::Kernel => Ok(()),
-            Form::Drawn { features: Some(0 | 1) } => wrong("features", "use at least 2".into()),
+            Form::Drawn { features: Some(0 | 1), .. } => wrong("features", "use at least 2".into()),
             Form::Drawn { .. } => Ok(()),
             Form::Sinusoids { sparsity } if *sparsity > 0.0 && *sparsity < 1.0 => Ok(()),
             Form::Sinusoids { sparsity } => wrong("sparsity", format!("{sparsity} is not between 0 and 1")),

@@ -78,12 +78,12 @@ pub static SETTINGS: [Setting; 19] = [
         values: &["N"],
         of_cosines: true,
         get: |settings| match &settings.form {
-            Form::Drawn { features } => Some(features.map_or("automatic".into(), |count| count.to_string())),
+            Form::Drawn { features, .. } => Some(features.map_or("automatic".into(), |count| count.to_string())),
             form => Some(form.cosines()?.features.to_string()),
         },
         set: |settings, text| match &mut settings.form {
-            Form::Drawn { features } if text == "automatic" => put(features, Ok(None)),
-            Form::Drawn { features } => put(features, whole(text).map(Some)),
+            Form::Drawn { features, .. } if text == "automatic" => put(features, Ok(None)),
+            Form::Drawn { features, .. } => put(features, whole(text).map(Some)),
             _ => put(&mut cosines(settings)?.features, text.parse()),
         },
     },
@@ -126,8 +126,14 @@ pub static SETTINGS: [Setting; 19] = [
         meaning: "Prior precision of the weights: one per feature (free) or one for all (tied)",
         values: &["free", "tied"],
         of_cosines: true,
-        get: |settings| Some(word(&settings.form.cosines()?.precision)),
-        set: |settings, text| put(&mut cosines(settings)?.precision, choice(text)),
+        get: |settings| match &settings.form {
+            Form::Drawn { precision, .. } => Some(word(precision)),
+            form => Some(word(&form.cosines()?.precision)),
+        },
+        set: |settings, text| match &mut settings.form {
+            Form::Drawn { precision, .. } => put(precision, choice(text)),
+            _ => put(&mut cosines(settings)?.precision, choice(text)),
+        },
     },
     Setting {
         name: "bandwidth",
@@ -312,7 +318,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Bandwidth, InputScales};
+    use crate::settings::{Bandwidth, InputScales, Precision};
 
     const NOTHING: [(&str, &str); 0] = [];
 
@@ -326,7 +332,11 @@ mod tests {
             ..CosineSettings::PAPER
         };
         let held = CosineSettings { bandwidth: Bandwidth::Fixed(0.5), ..unusual.clone() };
-        let counted = Settings { form: Form::Drawn { features: Some(700) }, max_iterations: 7, seed: 9 };
+        let counted = Settings {
+            form: Form::Drawn { features: Some(700), precision: Precision::Free },
+            max_iterations: 7,
+            seed: 9,
+        };
         let drawn = |cosines: CosineSettings| Settings { form: cosines.into(), max_iterations: 41, seed: 3 };
         let presets = PRESETS.into_iter().map(|(name, settings, _)| (name, settings));
         presets
@@ -373,7 +383,7 @@ mod tests {
         assert_eq!(form(&NOTHING), Form::Automatic);
         assert_eq!(form(&[("sparsity", "0")]), Form::Automatic);
         assert_eq!(form(&[("sparsity", "0.75")]), Form::Sinusoids { sparsity: 0.75 });
-        assert_eq!(form(&[("features", "30")]), Form::Drawn { features: Some(30) });
+        assert_eq!(form(&[("features", "30")]), Form::Drawn { features: Some(30), precision: Precision::Tied });
         assert!(form(&[("features", "30"), ("restarts", "2")]).cosines().is_some());
         assert_eq!(form(&[("max_iterations", "3")]), Form::Automatic);
         let refused = |preset, given: &[(&str, &str)]| Settings::named(preset, given).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 //! Same seed and settings, same bits, for 1, 2 or 8 threads.
 
 use crate::{normal, smooth, with_gaps};
-use rffblr::{CosineSettings, FeatureCount, Form, Settings, fit};
+use rffblr::{CosineSettings, FeatureCount, Form, Precision, Settings, fit};
 
 fn bits(threads: usize, data: &rffblr::data::Dataset, settings: &Settings) -> String {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -44,8 +44,15 @@ fn threads_do_not_change_a_bit() {
             },
         ),
         // Features drawn from the learned kernel, with gaps and without.
-        (&large, Settings { form: Form::Drawn { features: Some(300) }, max_iterations: 4, ..Settings::DEFAULT }),
-        (&gaps, Settings { form: Form::Drawn { features: Some(60) }, ..Settings::DEFAULT }),
+        (
+            &large,
+            Settings {
+                form: Form::Drawn { features: Some(300), precision: Precision::Tied },
+                max_iterations: 4,
+                ..Settings::DEFAULT
+            },
+        ),
+        (&gaps, Settings { form: Form::Drawn { features: Some(60), precision: Precision::Tied }, ..Settings::DEFAULT }),
         // Restarts run in parallel.
         (
             &gaps,

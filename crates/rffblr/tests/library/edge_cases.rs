@@ -4,15 +4,16 @@ use crate::{assert_close, normal, smooth, with_gaps};
 use proptest::prelude::*;
 use rffblr::data::{Dataset, Weights};
 use rffblr::linalg::Mat;
-use rffblr::{CosineSettings, FeatureCount, Form, Model, Noise, Pruning, Settings, TargetScale, fit};
+use rffblr::{CosineSettings, FeatureCount, Form, Model, Noise, Precision, Pruning, Settings, TargetScale, fit};
 use std::sync::Arc;
 
-fn presets() -> [Settings; 6] {
+fn presets() -> [Settings; 7] {
     let quick = |s: Settings| Settings { max_iterations: 40, ..s };
     [
         quick(Settings::DEFAULT),
         quick(Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT }),
-        quick(Settings { form: Form::Drawn { features: Some(64) }, ..Settings::DEFAULT }),
+        quick(Settings { form: Form::Drawn { features: Some(64), precision: Precision::Tied }, ..Settings::DEFAULT }),
+        quick(Settings { form: Form::Drawn { features: Some(64), precision: Precision::Free }, ..Settings::DEFAULT }),
         quick(Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT }),
         quick(Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER }),
         quick(Settings {

@@ -3,7 +3,7 @@
 use crate::{normal, smooth, with_gaps};
 use rffblr::data::Standardiser;
 use rffblr::metrics::{Check, HeldOut, OutOfFold, SplitBy};
-use rffblr::{CosineSettings, FORMAT_VERSION, FeatureCount, Form, Model, Settings, fit};
+use rffblr::{CosineSettings, FORMAT_VERSION, FeatureCount, Form, Model, Precision, Settings, fit};
 use serde_json::{Value, json};
 
 fn model() -> Model {
@@ -24,11 +24,12 @@ fn a_saved_model_predicts_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.json");
     let sparse = Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
-    let drawn = Settings { form: Form::Drawn { features: Some(40) }, ..Settings::DEFAULT };
+    let drawn = |precision| Settings { form: Form::Drawn { features: Some(40), precision }, ..Settings::DEFAULT };
     for settings in [
         Settings::DEFAULT,
         sparse,
-        drawn,
+        drawn(Precision::Tied),
+        drawn(Precision::Free),
         Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER },
     ] {
         let data = with_gaps(&smooth(30, 3, 2, 71), 7);
@@ -261,7 +262,11 @@ fn inconsistent_kernel_machines_are_refused() {
 fn inconsistent_drawn_features_are_refused() {
     use base64::{Engine, engine::general_purpose::STANDARD};
     let data = with_gaps(&smooth(40, 3, 2, 79), 7);
-    let drawn = Settings { form: Form::Drawn { features: Some(8) }, max_iterations: 3, ..Settings::DEFAULT };
+    let drawn = Settings {
+        form: Form::Drawn { features: Some(8), precision: Precision::Tied },
+        max_iterations: 3,
+        ..Settings::DEFAULT
+    };
     let text = fit(&data, &drawn).unwrap().to_json().unwrap();
     fn group(file: &mut Value) -> &mut Value {
         &mut file["function"]["drawn"]["groups"][0]
@@ -302,11 +307,20 @@ fn inconsistent_drawn_features_are_refused() {
         ("drawn.groups", Box::new(|v| v["function"]["drawn"]["groups"] = json!([]))),
         ("different forms", Box::new(|v| v["settings"]["form"] = json!("kernel"))),
     ];
-    assert!(resigned(&text, |_| {}).is_ok());
-    for (expected, change) in changes {
-        match resigned(&text, change) {
-            Ok(_) => panic!("{expected}: accepted"),
-            Err(problem) => assert!(problem.to_string().contains(expected), "{expected}: {problem}"),
+    let form = Form::Drawn { features: Some(8), precision: Precision::Free };
+    let free = fit(&data, &Settings { form, ..drawn }).unwrap().to_json().unwrap();
+    let kept: Vec<(&str, Change)> = vec![
+        ("kept.columns", Box::new(|v| group(v)["kept"]["columns"][0] = json!(11))),
+        ("kept.precision", Box::new(|v| group(v)["kept"]["precision"][0] = json!(-1.0))),
+        ("drawn.groups.frequencies", Box::new(move |v| repacked(&mut group(v)["frequencies"], shorter))),
+    ];
+    for (text, changes) in [(text, changes), (free, kept)] {
+        assert!(resigned(&text, |_| {}).is_ok());
+        for (expected, change) in changes {
+            match resigned(&text, change) {
+                Ok(_) => panic!("{expected}: accepted"),
+                Err(problem) => assert!(problem.to_string().contains(expected), "{expected}: {problem}"),
+            }
         }
     }
 }

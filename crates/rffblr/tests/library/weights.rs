@@ -3,7 +3,7 @@
 use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
 use rffblr::data::{Dataset, Weights};
 use rffblr::linalg::Mat;
-use rffblr::{CosineSettings, Form, Model, Prediction, Settings, fit};
+use rffblr::{CosineSettings, Form, Model, Precision, Prediction, Settings, fit};
 
 fn variational() -> Settings {
     Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT }
@@ -12,7 +12,7 @@ fn variational() -> Settings {
 fn forms() -> Vec<Settings> {
     let short = |settings: Settings| Settings { max_iterations: 40, ..settings };
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT };
-    let drawn = Settings { form: Form::Drawn { features: Some(128) }, ..Settings::DEFAULT };
+    let drawn = Settings { form: Form::Drawn { features: Some(128), precision: Precision::Tied }, ..Settings::DEFAULT };
     [Settings::DEFAULT, sinusoids, drawn, variational(), Settings::PAPER].map(short).to_vec()
 }
 

@@ -8,8 +8,9 @@ use super::data;
 use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine};
 use crate::linalg::{Cholesky, Mat, Threads, dot, multiply, scale_columns, scale_rows, select_rows};
-use crate::model::{Function, Posterior, fit};
+use crate::model::{Function, Model, Posterior, fit};
 use crate::problem::Problem;
+use crate::settings::{Form, Precision, Settings};
 
 const ONE: Threads = Threads::ONE;
 
@@ -188,8 +189,14 @@ fn noise_is_no_less_than_rounding() {
 #[test]
 fn leaving_a_row_out_is_solving_without_it() {
     let data = data(40);
-    let model = fit(&data, &super::settings(14)).unwrap();
-    let (found, leverage) = (model.leave_one_out(&data).unwrap(), model.leverage(&data).unwrap());
+    for precision in [Precision::Tied, Precision::Free] {
+        let form = Form::Drawn { features: Some(14), precision };
+        left_out_by_hand(&data, &fit(&data, &Settings { form, ..super::settings(14) }).unwrap());
+    }
+}
+
+fn left_out_by_hand(data: &Dataset, model: &Model) {
+    let (found, leverage) = (model.leave_one_out(data).unwrap(), model.leverage(data).unwrap());
     let fitted = model.predict_mean(data.inputs()).unwrap();
     let Function::Drawn(drawn) = &model.function else { panic!("not drawn") };
     let x = model.standardised_inputs(data.inputs()).unwrap();
@@ -222,4 +229,24 @@ fn leaving_a_row_out_is_solving_without_it() {
             }
         }
     }
+}
+
+/// A target that is one of the features, and one of the inputs: what is free keeps those, and little else.
+#[test]
+fn free_precisions_keep_what_the_targets_are_made_of() {
+    let x = Mat::from_fn(300, 2, |n, d| ((n * (3 + 2 * d)) as f64 * 0.37).sin());
+    let noise = |n: usize| 0.1 * ((n * 7919 % 1000) as f64 / 1000.0 - 0.5);
+    let y = Mat::from_fn(300, 1, |n, _| x[(n, 1)] + noise(n));
+    let data = Dataset::new(x, y).unwrap();
+    let fitted = |precision| {
+        fit(&data, &Settings { form: Form::Drawn { features: Some(60), precision }, ..Settings::DEFAULT }).unwrap()
+    };
+    let (tied, free) = (fitted(Precision::Tied), fitted(Precision::Free));
+    assert_eq!((tied.active_features(), tied.drawn_features(), free.drawn_features()), (62, 60, 60));
+    assert!(free.active_features() < 20, "{}", free.active_features());
+    let Function::Drawn(drawn) = &free.function else { panic!("not drawn") };
+    assert!(drawn.members()[0].kept.as_ref().unwrap().contains(&61));
+    let new = places(20);
+    let found = free.predict_mean(new.as_ref()).unwrap();
+    assert!((0..20).all(|n| (found[(n, 0)] - new[(n, 1)]).abs() < 0.1));
 }

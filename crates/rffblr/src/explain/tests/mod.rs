@@ -10,7 +10,7 @@ use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared};
 use crate::linalg::{Cholesky, Mat, MatRef, Threads, dot, fill_upper, multiply, select_rows};
 use crate::model::{Function, Inverse, Model, Waves, fit};
-use crate::settings::{CosineSettings, Form, Settings};
+use crate::settings::{CosineSettings, Form, Precision, Settings};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -33,6 +33,7 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let kernel = fit(data, &Settings::DEFAULT).unwrap();
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.5 }, ..Settings::DEFAULT };
     let links = Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER };
+    let drawn = Form::Drawn { features: Some(24), precision: Precision::Tied };
     let none = Family { variance: 0.0, bandwidth: 0.3 };
     let some = |family: Family| Family { variance: 1.0, bandwidth: family.bandwidth.max(0.2) };
     let nothing = |kernel: Kernel| Kernel { linear: 0.0, rbf: none, laplace_l1: none, ..kernel };
@@ -43,7 +44,7 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
         ("two kernels", kernel.regrouped(data, two_kernels(&kernel))),
         ("sinusoids", fit(data, &sinusoids).unwrap()),
         ("cosines", fit(data, &Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT }).unwrap()),
-        ("drawn", fit(data, &Settings { form: Form::Drawn { features: Some(24) }, ..Settings::DEFAULT }).unwrap()),
+        ("drawn", fit(data, &Settings { form: drawn, ..Settings::DEFAULT }).unwrap()),
         ("paper with links", fit(data, &links).unwrap()),
         ("kernel machine", kernel),
     ]

@@ -2,7 +2,7 @@
 
 use super::Table;
 use super::check::{all_finite, all_positive, check_kernel, each_task_once};
-use crate::drawn::{basis_of_pairs, precision_of_pairs};
+use crate::drawn::{basis_of_kept, basis_of_pairs, precision_of_pairs};
 use crate::kernel::Kernel;
 use crate::linalg::{Cholesky, Mat, Threads};
 use crate::model::{Drawn, DrawnMember, Inverse, Posterior, Shape, Waves};
@@ -24,13 +24,27 @@ struct StoredDrawnGroup {
     kernel: Kernel,
     /// Pairs of the RBF family and of the Laplace family.
     pairs: [usize; 2],
-    /// D×P frequencies for standardised inputs, column after column: doubles.
+    /// D×P frequencies for standardised inputs, column after column: doubles. With free precisions those of the cosines and
+    /// sines that stayed.
     frequencies: String,
+    /// What stayed with free precisions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept: Option<StoredKept>,
     /// Weights of cosine and sine of each pair, of the links, and the bias.
     mean: Table,
     noise: Vec<f64>,
     amplitude: Vec<f64>,
     factors: Vec<StoredFactor>,
+}
+
+/// Features with a precision of their own.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredKept {
+    /// Which of the cosine and sine of each pair and the links, rising.
+    columns: Vec<usize>,
+    /// Prior precision of the weight of each.
+    precision: Vec<f64>,
 }
 
 /// The Cholesky factor of I + ΨᵀΨ/σ² that some of the group's tasks have.
@@ -50,9 +64,10 @@ impl From<&Drawn> for StoredDrawn {
 
 impl From<&DrawnMember> for StoredDrawnGroup {
     fn from(member: &DrawnMember) -> StoredDrawnGroup {
-        let DrawnMember { tasks, kernel, pairs, waves: Waves { basis, posterior } } = member;
+        let DrawnMember { tasks, kernel, pairs, kept, waves: Waves { basis, posterior } } = member;
+        // Cosine and sine of a pair have the same frequencies.
         let frequencies: Vec<u8> = (0..basis.cosines())
-            .step_by(2)
+            .step_by(if kept.is_some() { 1 } else { 2 })
             .flat_map(|m| basis.directions.col_as_slice(m).iter().flat_map(|v| v.to_le_bytes()))
             .collect();
         let factor = |shape: &Shape| {
@@ -68,6 +83,10 @@ impl From<&DrawnMember> for StoredDrawnGroup {
             kernel: kernel.clone(),
             pairs: *pairs,
             frequencies: STANDARD.encode(frequencies),
+            kept: kept.as_ref().map(|columns| StoredKept {
+                columns: columns.clone(),
+                precision: posterior.precision[..columns.len()].to_vec(),
+            }),
             mean: (&posterior.mean).into(),
             noise: posterior.tau.iter().map(|tau| tau.recip()).collect(),
             amplitude: posterior.unit.clone(),
@@ -96,12 +115,29 @@ impl StoredDrawnGroup {
         let count = count.ok_or_else(|| wrong("pairs"))?;
         let frequencies: Vec<f64> =
             unpacked(&self.frequencies, f64::from_le_bytes).ok_or_else(|| wrong("frequencies"))?;
-        if Some(frequencies.len()) != inputs.checked_mul(count) {
+        let columns = count.checked_mul(2).and_then(|cosines| cosines.checked_add(inputs));
+        let columns = columns.ok_or_else(|| wrong("pairs"))?;
+        if let Some(StoredKept { columns: kept, precision }) = &self.kept {
+            if !kept.is_sorted_by(|a, b| a < b) || kept.last().is_some_and(|last| *last >= columns) {
+                return Err(wrong("kept.columns"));
+            }
+            all_positive(&at("kept.precision"), precision, kept.len())?;
+        }
+        let cosines = self.kept.as_ref().map_or(count, |kept| kept.columns.partition_point(|m| *m < 2 * count));
+        if Some(frequencies.len()) != inputs.checked_mul(cosines) {
             return Err(wrong("frequencies"));
         }
         all_finite(&at("frequencies"), &frequencies)?;
-        let basis = basis_of_pairs(inputs, count, |d, p| frequencies[p * inputs + d]);
-        let precision = precision_of_pairs(&self.kernel, self.pairs);
+        let (basis, precision, kept) = match self.kept {
+            None => {
+                let basis = basis_of_pairs(inputs, count, |d, p| frequencies[p * inputs + d]);
+                (basis, precision_of_pairs(&self.kernel, self.pairs), None)
+            }
+            Some(StoredKept { columns, mut precision }) => {
+                precision.push(1.0);
+                (basis_of_kept(inputs, count, &columns, &frequencies), precision, Some(columns))
+            }
+        };
         let columns = precision.len();
         let mean = self.mean.read(&at("mean"), columns, tasks)?;
         each_task_once(&at("factors"), self.factors.iter().map(|factor| factor.tasks.as_slice()), tasks)?;
@@ -126,7 +162,7 @@ impl StoredDrawnGroup {
         let tau = self.noise.iter().map(|noise| noise.recip()).collect();
         let posterior = Posterior { mean, precision, tau, unit: self.amplitude, shapes };
         let waves = Waves { basis, posterior };
-        Ok(DrawnMember { tasks: self.tasks, kernel: self.kernel, pairs: self.pairs, waves })
+        Ok(DrawnMember { tasks: self.tasks, kernel: self.kernel, pairs: self.pairs, kept, waves })
     }
 }
 
