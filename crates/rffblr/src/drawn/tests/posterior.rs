@@ -174,9 +174,9 @@ fn noise_is_no_less_than_rounding() {
     let (systems, rounding) = (systems(&draw, &data), [0.02, 0.0, 0.3]);
     for refined in [true, false] {
         let (group, posterior) = solve(&systems, &draw, group([1e-4, 0.2, 0.05]), refined, context(&rounding)).unwrap();
-        for c in 0..3 {
+        for (c, rounding) in rounding.iter().enumerate() {
             assert!(
-                posterior.unit[c] * group.noise[c] >= 0.998 * rounding[c],
+                posterior.unit[c] * group.noise[c] >= 0.998 * rounding,
                 "{c}: {:?} {:?}",
                 posterior.unit,
                 group.noise
