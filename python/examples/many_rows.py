@@ -40,14 +40,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number in range(PARTS):
             part(number).to_csv(Path(folder) / f"part-{number}.csv", index=False)
-        model = RFFBLRRegressor(features=64, max_iterations=20).fit_files(folder, TARGETS)
+        model = RFFBLRRegressor(features=64).fit_files(folder, TARGETS)
         print(model.headline_)
         print(model.predict_files(folder, Path(folder) / "predicted.parquet"), "rows predicted")
 
     sample = part(0)
-    features = FeatureMap.learn(
-        sample[INPUTS], sample[TARGETS], rows=PARTS * ROWS, features=64, max_iterations=20
-    )
+    features = FeatureMap.learn(sample[INPUTS], sample[TARGETS], rows=PARTS * ROWS, features=64)
     with ProcessPoolExecutor(2) as pool:
         here, there = pool.map(added_up, [features] * 2, [[0, 1], [2, 3]])
     model = features.model(here.merge(there))
