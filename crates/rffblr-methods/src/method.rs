@@ -138,7 +138,7 @@ static REGISTRY: &[&dyn Method] = &[
     },
     &RffBlr {
         name: "rffblr-cosines",
-        describe: "RFF-BLR with drawn cosines, all kept: an approximate Gaussian process for many rows",
+        describe: "RFF-BLR with cosines drawn from the learned kernel: an approximate Gaussian process for any number of rows",
         settings: Settings::COSINES,
     },
     &RffBlr {

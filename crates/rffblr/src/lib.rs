@@ -1,10 +1,12 @@
 //! Bayesian multitask regression by random Fourier features, RFF-BLR, and by their limit, a Gaussian process.
 //!
 //! Inputs are lifted by M random cosines whose dot product approximates a kernel; a Bayesian linear model on them
-//! serves all tasks at once. The default form, [`Form::Kernel`], is the limit of infinitely many cosines: a Gaussian
-//! process with a learned sum kernel, whose hyper-parameters maximise the marginal likelihood times their prior.
-//! [`Form::Sinusoids`] is a sparse approximation of its posterior mean; [`Form::Cosines`] draws the cosines at random,
-//! as published. In ten lines:
+//! serves all tasks at once. There are four forms of it. [`Form::Kernel`] is the limit of infinitely many cosines: a
+//! Gaussian process with a learned sum kernel, whose hyper-parameters maximise the marginal likelihood times their prior.
+//! [`Form::Drawn`] approximates it by cosines drawn from the learned kernel, whose weights are solved from sums over the
+//! rows: any number of rows, in blocks ([`drawn`]). [`Form::Sinusoids`] is a sparse approximation of its posterior mean.
+//! [`Form::Cosines`] is the published algorithm. The default, [`Form::Automatic`], takes the first up to 3000 rows and the
+//! second beyond. The published algorithm in ten lines:
 //!
 //! ```text
 //! φ(x) = √(2/M) cos(Ωᵀx + p)                 features; Ω scaled by bandwidth γ and input scales r

@@ -6,6 +6,8 @@
 //! with the same bits. [`FeatureMap::model`] makes the model of the sums.
 
 mod accumulator;
+#[cfg_attr(not(test), expect(dead_code))]
+mod ard;
 mod bytes;
 mod evidence;
 mod features;

@@ -24,9 +24,11 @@ fn a_saved_model_predicts_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.json");
     let sparse = Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
+    let drawn = Settings { form: Form::Drawn { features: Some(40) }, ..Settings::DEFAULT };
     for settings in [
         Settings::DEFAULT,
         sparse,
+        drawn,
         Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER },
     ] {
         let data = with_gaps(&smooth(30, 3, 2, 71), 7);
@@ -244,6 +246,61 @@ fn inconsistent_kernel_machines_are_refused() {
             }),
         ),
         ("function", Box::new(|v| v["function"]["kernel"] = Value::Null)),
+    ];
+    assert!(resigned(&text, |_| {}).is_ok());
+    for (expected, change) in changes {
+        match resigned(&text, change) {
+            Ok(_) => panic!("{expected}: accepted"),
+            Err(problem) => assert!(problem.to_string().contains(expected), "{expected}: {problem}"),
+        }
+    }
+}
+
+/// Packed tables of another length, and numbers that are none.
+#[test]
+fn inconsistent_drawn_features_are_refused() {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    let data = with_gaps(&smooth(40, 3, 2, 79), 7);
+    let drawn = Settings { form: Form::Drawn { features: Some(8) }, max_iterations: 3, ..Settings::DEFAULT };
+    let text = fit(&data, &drawn).unwrap().to_json().unwrap();
+    fn group(file: &mut Value) -> &mut Value {
+        &mut file["function"]["drawn"]["groups"][0]
+    }
+    fn repacked(packed: &mut Value, change: impl Fn(&mut Vec<u8>)) {
+        let mut bytes = STANDARD.decode(packed.as_str().unwrap()).unwrap();
+        change(&mut bytes);
+        *packed = Value::String(STANDARD.encode(bytes));
+    }
+    let shorter = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() - 8);
+    let odd = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() - 1);
+    type Change = Box<dyn Fn(&mut Value)>;
+    let changes: Vec<(&str, Change)> = vec![
+        ("drawn.groups.frequencies", Box::new(move |v| repacked(&mut group(v)["frequencies"], shorter))),
+        ("drawn.groups.frequencies", Box::new(move |v| repacked(&mut group(v)["frequencies"], odd))),
+        ("drawn.groups.frequencies", Box::new(|v| group(v)["frequencies"] = json!("?"))),
+        (
+            "drawn.groups.frequencies",
+            Box::new(|v| repacked(&mut group(v)["frequencies"], |b| b[8..16].copy_from_slice(&f64::NAN.to_le_bytes()))),
+        ),
+        ("factors.lower", Box::new(move |v| repacked(&mut group(v)["factors"][0]["lower"], shorter))),
+        ("factors.lower", Box::new(move |v| repacked(&mut group(v)["factors"][0]["lower"], odd))),
+        (
+            "factors.lower",
+            Box::new(|v| {
+                let negative = |b: &mut Vec<u8>| b[0..4].copy_from_slice(&(-1f32).to_le_bytes());
+                repacked(&mut group(v)["factors"][0]["lower"], negative);
+            }),
+        ),
+        ("drawn.groups.factors", Box::new(|v| group(v)["factors"][0]["tasks"] = json!([5]))),
+        ("drawn.groups.pairs", Box::new(|v| group(v)["pairs"] = json!([0, 4]))),
+        ("drawn.groups.pairs", Box::new(|v| group(v)["pairs"] = json!([usize::MAX, 4]))),
+        ("drawn.groups.frequencies", Box::new(|v| group(v)["pairs"] = json!([1_000_000_000_000u64, 4]))),
+        ("drawn.groups.mean", Box::new(|v| group(v)["mean"]["columns"] = json!(7))),
+        ("drawn.groups.noise", Box::new(|v| group(v)["noise"][0] = json!(0.0))),
+        ("drawn.groups.amplitude", Box::new(|v| group(v)["amplitude"] = json!([1.0, 1.0, 1.0]))),
+        ("drawn.groups.kernel", Box::new(|v| group(v)["kernel"]["input_scales"] = json!([1.0]))),
+        ("drawn.groups", Box::new(|v| v["function"]["drawn"]["groups"] = json!([]))),
+        ("different forms", Box::new(|v| v["settings"]["form"] = json!("kernel"))),
     ];
     assert!(resigned(&text, |_| {}).is_ok());
     for (expected, change) in changes {

@@ -1,6 +1,7 @@
 //! Sums, posterior and streams against brute force.
 
 mod accumulator;
+mod ard;
 mod posterior;
 mod stream;
 

@@ -96,7 +96,9 @@ fn it_is_the_posterior_given_every_row_as_often_as_its_weight_says() {
 #[test]
 fn with_many_features_it_is_the_kernel_machine() {
     let (data, new) = (data(40), places(9));
-    let problem = Problem::new(data.inputs().to_owned(), data.targets().to_owned(), data.weights());
+    // Copies of a row agree, which says that there is little noise unless targets are rounded.
+    let problem = Problem::new(data.inputs().to_owned(), data.targets().to_owned(), data.weights())
+        .knowing(&[], vec![0.1, 0.2, 0.6]);
     let machine = KernelMachine::new(&problem, kernel(), 0.1, ONE).unwrap();
     let (exact, variance) = machine.predict(new.as_ref(), true, ONE);
     let variance = variance.unwrap();
@@ -117,7 +119,7 @@ fn with_many_features_it_is_the_kernel_machine() {
     let (few, many) = (error([17, 13]), error([272, 208]));
     for k in 0..2 {
         let ratio = few[k] / many[k];
-        assert!((3.0..5.5).contains(&ratio) && many[k] < 0.03, "{few:?} {many:?}");
+        assert!((3.0..5.5).contains(&ratio) && many[k] < 0.05, "{few:?} {many:?}");
     }
 }
 
