@@ -59,6 +59,7 @@ class FeatureMap:
         *,
         rows: float,
         features: int | None = None,
+        max_iterations: int | None = None,
         seed: int = 0,
         missing: str = "impute",
         weights: Literal["relative", "repeats"] = "relative",
@@ -80,7 +81,7 @@ class FeatureMap:
             Number of cosines and sines; by default chosen from the number of rows, from 512 to 4096.
         seed : int, default=0
             Seed of all random draws.
-        missing, weights, n_jobs, verbose
+        max_iterations, missing, weights, n_jobs, verbose
             As in :class:`RFFBLRRegressor`.
 
         Returns
@@ -92,6 +93,7 @@ class FeatureMap:
         estimator = RFFBLRRegressor(
             preset="cosines",
             features=None if features is None else whole("features", features, 2),
+            max_iterations=max_iterations,
             missing=missing,
             weights=weights,
             random_state=seed,

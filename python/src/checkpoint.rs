@@ -48,13 +48,13 @@ impl Checkpoint {
             Err(problem) if problem.kind() == ErrorKind::NotFound => return Ok(None),
             Err(problem) => return Err(Error::io(&self.path)(problem)),
         };
-        let wrong = |problem: &str| Error::Journal { path: self.path.clone(), problem: problem.into() };
+        let wrong = |problem: &str| Error::Checkpoint { path: self.path.clone(), problem: problem.into() };
         let rest = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk());
-        let (length, rest) = rest.ok_or_else(|| wrong("this is no checkpoint; name another file"))?;
+        let (length, rest) = rest.ok_or_else(|| wrong("not a checkpoint; name another file"))?;
         let split = usize::try_from(u64::from_le_bytes(*length)).ok().and_then(|length| rest.split_at_checked(length));
         match split {
             Some((purpose, sums)) if purpose == self.purpose.as_bytes() => Ok(Some(Accumulator::from_bytes(sums)?)),
-            _ => Err(wrong("the checkpoint is of other files or settings; remove it, or name another file")),
+            _ => Err(wrong("it is of other files or settings; remove it, or name another file")),
         }
     }
 

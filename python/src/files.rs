@@ -6,28 +6,20 @@ use crate::model::{Model, named, told_of};
 use crate::patience::{Progress, patiently};
 use crate::training::{Training, missing_of, told};
 use pyo3::prelude::*;
-use rffblr::data::{
-    Dataset, EncodeError, Encoder, MissingInputs, Note, RoleChoice, Roles, Summary, TrainingTable, Weights,
-};
-use rffblr::drawn::{Accumulator, BLOCK, BlockSource, SAMPLE, StreamFit};
-use rffblr::linalg::Mat;
-use rffblr::metrics::{Check, HeldOut, OutOfFold, SplitBy};
+use rffblr::data::{EncodeError, Encoder, MissingInputs, Note, RoleChoice, Roles, Summary, TrainingTable, Weights};
+use rffblr::drawn::{Accumulator, BLOCK, SAMPLE, StreamFit};
+use rffblr::metrics::SplitBy;
 use rffblr::table::{Column, Table, Values};
 use rffblr::{Error, Form, Iteration, Prediction, Result, Settings, fit_observed};
-use rffblr_methods::baselines::{Ridge, TrainingMean};
 use rffblr_methods::evaluate;
 use rffblr_methods::folds::Folds;
-use rffblr_methods::method::Method;
-use rffblr_methods::select::Plan;
 use rffblr_tables::{Parts, Types, Writer};
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Folds of the check of a model whose rows fit in memory.
 const FOLDS: usize = 5;
-/// Parts of the held-out rows, over which the standard error of their scores is taken.
-const PARTS: usize = 10;
 
 /// Which files, and what their columns are for.
 #[derive(FromPyObject)]
@@ -73,7 +65,7 @@ pub fn fit_files(
     let parts = Parts::open(&files.paths, &RoleChoice::from(roles.clone()).read_options()).map_err(Failure::from)?;
     let (hold_out, checkpoint) = (files.hold_out, files.checkpoint);
     let fitted = watched(py, threads, listener, move |tell| {
-        Fit { parts: &parts, settings: &settings, missing, hold_out, checkpoint, tell }.fit(roles)
+        Fit { parts, settings, missing, hold_out, checkpoint, tell }.fit(roles)
     })?;
     let (model, training) = fitted.map_err(Failure::from)?;
     Ok(Model::of(model, Some(training)))
@@ -99,9 +91,13 @@ fn watched<T: Send + 'static>(
     })
 }
 
+fn observe(tell: Tell<'_>, step: &Iteration) -> ControlFlow<()> {
+    if tell(Event::Step(step.clone())) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 struct Fit<'a> {
-    parts: &'a Parts,
-    settings: &'a Settings,
+    parts: Parts,
+    settings: Settings,
     missing: MissingInputs,
     hold_out: bool,
     checkpoint: Option<PathBuf>,
@@ -118,22 +114,15 @@ impl Fit<'_> {
         let roles = RoleChoice::from(roles).resolve(&summary.sample().0)?;
         let settings = self.settings.for_rows(usize::try_from(summary.rows()).unwrap_or(usize::MAX));
         match settings.form {
-            Form::Drawn { .. } => self.streamed(&types, &summary, &roles, &settings),
+            Form::Drawn { .. } => self.streamed(types, &summary, &roles, &settings),
             _ => self.in_memory(&summary, roles, &settings),
-        }
-    }
-
-    fn observe(&self, step: &Iteration) -> ControlFlow<()> {
-        match (self.tell)(Event::Step(step.clone())) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
         }
     }
 
     /// Drawn features: one pass over the rows.
     fn streamed(
-        &self,
-        types: &Types,
+        self,
+        types: Types,
         summary: &Summary,
         roles: &Roles,
         settings: &Settings,
@@ -141,23 +130,22 @@ impl Fit<'_> {
         let (encoder, mut notes) = Encoder::learn_summary(summary, roles, self.missing)?;
         let mut checkpoint = match &self.checkpoint {
             None => None,
-            Some(path) => Some(Checkpoint::new(path, self.parts, summary, &encoder, settings, self.hold_out)),
+            Some(path) => Some(Checkpoint::new(path, &self.parts, summary, &encoder, settings, self.hold_out)),
         };
         let resume = checkpoint.as_ref().map(Checkpoint::read).transpose()?.flatten();
-        let source = Source { parts: self.parts, types };
-        let observer = |step: &Iteration| self.observe(step);
-        let (seed, hold_out) = (settings.seed, self.hold_out);
+        let (seed, hold_out, tell) = (settings.seed, self.hold_out, self.tell);
+        let observer = |step: &Iteration| observe(tell, step);
         let fit = StreamFit { summary, seed, encoder: &encoder, settings, hold_out, observer: &observer, resume };
-        let found = fit.fit(&source, &mut |rows: u64, sums: &Accumulator| {
+        let found = fit.fit(&self.parts.typed(types), &mut |rows: u64, sums: &Accumulator| {
             if let Some(checkpoint) = &mut checkpoint {
                 checkpoint.save(rows, sums)?;
             }
-            (self.tell)(Event::Pass("adding up rows", rows, summary.rows()));
+            tell(Event::Pass("adding up rows", rows, summary.rows()));
             Ok(())
         })?;
         let mut model = found.model;
         if let Some((inputs, held_out)) = found.held_out {
-            model = model.with_check(held_out_check(&found.sample, &inputs, held_out, seed)?)?;
+            model = model.with_check(evaluate::held_out_check(&found.sample, &inputs, held_out, seed)?)?;
         }
         notes.extend(encoder.suspicions(&found.sample));
         if let Some(checkpoint) = checkpoint {
@@ -177,7 +165,7 @@ impl Fit<'_> {
             return Err(Error::Setting { name: "preset", problem });
         }
         let training = TrainingTable::new(table, roles, self.missing)?;
-        let mut model = fit_observed(training.dataset(), settings, &|step| self.observe(step))?;
+        let mut model = fit_observed(training.dataset(), settings, &|step| observe(self.tell, step))?;
         model = model.with_encoder(training.encoder().clone())?;
         if self.hold_out && training.rows().len() >= FOLDS {
             let folds = Folds::random(training.rows().len(), FOLDS, settings.seed)?
@@ -192,47 +180,6 @@ impl Fit<'_> {
             }
         }
         Ok((model, Training::of_table(training)?))
-    }
-}
-
-/// Scores of rows that were held out, beside ridge regression and the mean of a sample of the others.
-fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, seed: u64) -> Result<Check> {
-    let scored = |mean: &Mat<f64>, std: Option<&Mat<f64>>| {
-        let rows = held_out.truth.nrows();
-        let parts = PARTS.min(rows);
-        let part = |table: &Mat<f64>, k: usize| {
-            Mat::from_fn((rows - k).div_ceil(parts), table.ncols(), |i, c| table[(k + i * parts, c)])
-        };
-        let one =
-            |k: usize| HeldOut { truth: part(&held_out.truth, k), mean: part(mean, k), std: std.map(|s| part(s, k)) };
-        OutOfFold::new(&(0..parts).map(one).collect::<Vec<_>>())
-    };
-    let beside = |method: &dyn Method| -> Result<OutOfFold> {
-        let found = method.fit(sample, &Plan::seeded(seed))?.predict(inputs.as_ref())?;
-        Ok(scored(&found.mean, found.std.as_ref())?)
-    };
-    Ok(Check {
-        split: SplitBy::Random { seed },
-        folds: 1,
-        rows: held_out.truth.nrows(),
-        model: scored(&held_out.mean, held_out.std.as_ref())?,
-        ridge: beside(&Ridge)?,
-        mean: beside(&TrainingMean)?,
-    })
-}
-
-/// The rows of files.
-struct Source<'a> {
-    parts: &'a Parts,
-    types: &'a Types,
-}
-
-impl BlockSource for Source<'_> {
-    fn each(&self, f: &mut dyn FnMut(u64, &Table, Range<usize>) -> Result<()>) -> Result<()> {
-        self.parts.blocks(self.types, BLOCK).try_for_each(|block| {
-            let block = block?;
-            f(block.first_row, &block.table, 0..block.table.rows())
-        })
     }
 }
 

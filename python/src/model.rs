@@ -298,8 +298,13 @@ impl Model {
     /// Objective, terms, bandwidth and noise precisions of every step.
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let steps = self.model.trace();
-        let noise: Vec<Vec<f64>> = steps.iter().map(|step| step.noise_precision.clone()).collect();
-        let levels = noise.first().map_or(1, Vec::len);
+        let levels = steps.iter().map(|step| step.noise_precision.len()).max().unwrap_or(1);
+        // Drawn features are learned with one noise for all targets first, and with that of each later on.
+        let noise = |step: &Iteration| match step.noise_precision.as_slice() {
+            [shared] => vec![*shared; levels],
+            own => (0..levels).map(|c| own.get(c).copied().unwrap_or(f64::NAN)).collect(),
+        };
+        let noise: Vec<Vec<f64>> = steps.iter().map(noise).collect();
         let out = PyDict::new(py);
         out.set_item("objective", PyArray1::from_iter(py, steps.iter().map(|step| step.objective)))?;
         out.set_item("active", PyArray1::from_iter(py, steps.iter().map(|step| step.active as i64)))?;

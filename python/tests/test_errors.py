@@ -27,7 +27,7 @@ def test_files(tmp_path):
     [
         ({"preset": "papre"}, "default, exact, cosines, paper"),
         ({"spectrum": "sinc"}, "laplace-l1"),
-        ({"preset": "default", "features": 30}, "preset cosines or paper"),
+        ({"preset": "default", "features": 30}, "use preset (cosines|paper)"),
         ({"sparsity": 1.0}, "from 0 up to"),
         ({"sparsity": 0.5, "features": 30}, "exact kernel form"),
         ({"max_iterations": 0}, "at least 1"),

@@ -83,9 +83,11 @@ def test_a_setting_left_out_is_the_preset():
     for preset in _rffblr.PRESETS:
         fitted = dict(RFFBLRRegressor(preset=preset).fit(X, Y).model_.settings())
         of_cosines = {name for name, _, _, drawn, _ in _rffblr.settings() if drawn}
-        assert set(fitted) == {"max_iterations", "seed"} | (of_cosines if preset != "default" else {"sparsity"})
+        own = {"cosines": {"features"}, "paper": of_cosines}.get(preset, {"sparsity"})
+        assert set(fitted) == {"max_iterations", "seed"} | own
         for name, _, _, _, defaults in _rffblr.settings():
-            if name in fitted:
+            # The number that was chosen for the rows takes the place of "automatic".
+            if name in fitted and (preset, name) != ("cosines", "features"):
                 assert defaults == f"default: {fitted[name]}" or f"{preset}: {fitted[name]}" in defaults
 
 
@@ -121,7 +123,8 @@ def test_every_other_method_is_a_baseline():
 def test_docstrings_have_an_example_that_is_run():
     public = [RFFBLRRegressor, *(getattr(baselines, name) for name in baselines.__all__)]
     public += [getattr(module, name) for module in (rffblr.metrics, rffblr.scorers) for name in module.__all__]
-    methods = ["fit", "predict", "predict_interval", "predict_frame", "sample_y", "score", "loo_predict", "save"]
+    public += [rffblr.FeatureMap]
+    methods = ["fit", "fit_files", "predict", "predict_interval", "predict_frame", "sample_y", "score", "loo_predict", "save"]
     for item in [*public, *(getattr(RFFBLRRegressor, name) for name in methods)]:
         assert ">>>" in inspect.getdoc(item), item
 

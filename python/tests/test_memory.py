@@ -104,3 +104,22 @@ def test_an_array_that_was_changed_is_noticed():
     X.resize((10, 3), refcheck=False)
     with pytest.raises(ValueError, match="has been changed since"):
         model.loo_predict()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_memory_mapped_arrays(tmp_path):
+    """One of float64 in C order is read where it lies; where and how numbers lie changes no bit."""
+    X, Y = smooth(rows=3500)
+    X = X.astype(np.float32).astype(np.float64)
+    forms = {"c": X, "fortran": np.asfortranarray(X), "single": X.astype(np.float32)}
+    predictions = []
+    for name, form in forms.items():
+        np.save(tmp_path / f"{name}.npy", form)
+        mapped = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+        references = sys.getrefcount(mapped)
+        model = RFFBLRRegressor(max_iterations=3, features=20).fit(mapped, Y)
+        assert model.model_.form == "drawn"
+        assert (sys.getrefcount(mapped) > references) == (name == "c")
+        predictions.append(model.predict(mapped))
+    np.testing.assert_array_equal(predictions[0], predictions[1])
+    np.testing.assert_array_equal(predictions[0], predictions[2])

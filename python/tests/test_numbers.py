@@ -94,7 +94,7 @@ def test_the_view_as_a_kernel_machine():
     X, Y = smooth(rows=50)
     view = RFFBLRRegressor().fit(X, Y).kernel_view_
     assert view.coefficients.shape == (50, 2) and view.kernel_max_error == 0
-    drawn = RFFBLRRegressor(preset="paper", features=400).fit(X, Y).kernel_view_
+    drawn = RFFBLRRegressor(preset="paper", features=400, precision="tied", pruning="never").fit(X, Y).kernel_view_
     assert 0 < drawn.kernel_rms_error < 0.2
     # Nobody drew the sinusoids of a sparse model from a kernel, and those of a learned one have three families.
     for settings in [{"sparsity": 0.75}, {"features": 20}]:
@@ -102,6 +102,7 @@ def test_the_view_as_a_kernel_machine():
         assert not hasattr(without, "kernel_view_") and "kernel_view_" not in dir(without)
         with pytest.raises(AttributeError, match="have no kernel view; fit"):
             without.kernel_view_
+        assert len(without.trace_.noise_precision) == without.n_iter_
 
 
 def test_intervals_are_those_of_the_normal_distribution():

@@ -133,8 +133,7 @@ impl Function {
             Function::Kernel(machines) => Ok(machines.leave_one_out()),
             Function::Sinusoids(sinusoids) => {
                 let (problem, targets) = problem()?;
-                let machines = Machines::new(&problem, &sinusoids.origin, threads)?;
-                Ok(sinusoids.leave_one_out(&machines, &targets, threads))
+                sinusoids.leave_one_out(&problem, &targets, threads)
             }
             Function::Cosines(cosines) => {
                 let (problem, targets) = problem()?;

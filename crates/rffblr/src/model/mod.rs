@@ -19,7 +19,7 @@ pub use intervals::ErrorQuantiles;
 pub use views::{KernelView, Link, Sinusoid};
 
 use crate::data::{
-    Dataset, Encoder, Standardiser, TrainingTable, Weights, check_inputs, expect_count, rounding_variance,
+    Dataset, Encoder, Standardiser, TrainingTable, Weights, check_inputs, expect_count, rounding_variance, row_sample,
 };
 use crate::error::{Error, Result};
 use crate::kernel::{Groups, LeftOut, MOST_ROWS, Machines, fit_groups};
@@ -27,7 +27,7 @@ use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::metrics::Check;
 use crate::normal;
 use crate::problem::Problem;
-use crate::settings::{CosineSettings, Form, InputScales, Settings, TargetScale};
+use crate::settings::{CosineSettings, EXACT_ROWS, Form, InputScales, Settings, TargetScale};
 use crate::steps::{Iteration, Observer, Stop};
 use crate::vb::Plan;
 pub(crate) use drawn::{Drawn, DrawnMember};
@@ -125,6 +125,11 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
     if matches!(settings.form, Form::Drawn { .. }) {
         return drawn::fit(data, settings, observer);
     }
+    if let Form::Sinusoids { sparsity } = settings.form
+        && data.rows() > EXACT_ROWS
+    {
+        return many_rows_as_sinusoids(data, settings, sparsity, observer);
+    }
     let cosines = settings.form.cosines();
     if let Some(CosineSettings { input_scales: InputScales::Fixed(values), .. }) = cosines {
         expect_count("setting `input-scales`", "entries", values.len(), data.inputs().ncols())?;
@@ -184,12 +189,29 @@ impl TrainingTable {
 
 /// A few sinusoids fitted to the posterior mean of kernel machines.
 fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
-    expect_exact(problem)?;
     let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
     // Never more than rows, however much these weigh.
     let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
     let function = Function::Sinusoids(Box::new(Sinusoids::distilled(problem, groups, count, settings.seed)?));
     Ok(Found { function, trace, stop })
+}
+
+/// The same of drawn features, which are reproduced at a sample of the rows; never more sinusoids than make a formula.
+fn many_rows_as_sinusoids(data: &Dataset, settings: &Settings, sparsity: f64, observer: Observer<'_>) -> Result<Model> {
+    const MOST_SINUSOIDS: f64 = 500.0;
+    let teacher = drawn::fit(data, &Settings { form: Form::Drawn { features: None }, ..settings.clone() }, observer)?;
+    let Function::Drawn(drawn) = &teacher.function else { return Err(Error::NoKernelView) };
+    let sample = match row_sample(data.rows(), EXACT_ROWS, settings.seed) {
+        Some(rows) => Cow::Owned(data.select(&rows)?),
+        None => Cow::Borrowed(data),
+    };
+    let inputs = teacher.input_scale.apply(sample.inputs(), sample.input_names())?;
+    let targets = teacher.target_scale.apply(sample.targets(), sample.target_names())?;
+    let rounding = rounding_of(&sample, &teacher.target_scale);
+    let problem = Problem::of(inputs, targets.clone(), &sample).knowing(sample.one_hot(), rounding);
+    let count = ((1.0 - sparsity) * data.effective_rows()).floor().clamp(1.0, MOST_SINUSOIDS) as usize;
+    let sinusoids = Sinusoids::of_drawn(&problem, &targets, drawn, count, settings.seed)?;
+    Ok(Model { function: Function::Sinusoids(Box::new(sinusoids)), settings: settings.clone(), ..teacher })
 }
 
 fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {

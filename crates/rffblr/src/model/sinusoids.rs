@@ -1,11 +1,13 @@
 //! The function as a few sinusoids fitted to the posterior mean of Gaussian processes.
 
+use super::drawn::{Drawn, DrawnMember};
 use super::posterior::Posterior;
 use super::waves::Waves;
 use crate::error::Result;
 use crate::kernel::{Kernel, LeftOut, Machines, Shared};
 use crate::linalg::{Mat, MatRef, Threads, multiply, scale_rows, select_rows};
 use crate::problem::Problem;
+use crate::settings::EXACT_ROWS;
 use crate::sparse::{Original, distil};
 use crate::vb::Gamma;
 
@@ -19,6 +21,15 @@ pub(crate) struct Sinusoids {
     pub(crate) origin: Vec<Shared>,
 }
 
+/// What sinusoids are fitted to.
+struct Teacher<'a> {
+    /// Variance of the noise of each task.
+    noise: Vec<f64>,
+    mean: &'a dyn Fn(MatRef<'_, f64>) -> Mat<f64>,
+    /// Of each row left out in turn; zero where not observed.
+    residual: Mat<f64>,
+}
+
 impl Sinusoids {
     /// Sinusoids that reproduce the kernel machines of some groups of tasks. Their weights are those that do; the noise of
     /// a task is what its machine's leave-one-out residuals and the difference of the two functions leave to it (equation
@@ -27,6 +38,46 @@ impl Sinusoids {
     pub(super) fn distilled(problem: &Problem, groups: Vec<Shared>, count: usize, seed: u64) -> Result<Sinusoids> {
         let threads = Threads::current();
         let machines = Machines::new(problem, &groups, threads)?;
+        let LeftOut { residual, .. } = machines.leave_one_out();
+        let teacher = Teacher {
+            noise: (0..problem.tasks()).map(|c| machines.noise_variance(c)).collect(),
+            mean: &|rows: MatRef<'_, f64>| machines.means(rows, threads),
+            residual,
+        };
+        Sinusoids::taught(problem, groups, &teacher, count, seed)
+    }
+
+    /// The same from drawn features, at some of their training rows.
+    pub(super) fn of_drawn(
+        problem: &Problem,
+        targets: &Mat<f64>,
+        drawn: &Drawn,
+        count: usize,
+        seed: u64,
+    ) -> Result<Sinusoids> {
+        let threads = Threads::current();
+        let noise: Vec<f64> = (0..problem.tasks()).map(|c| drawn.noise_variance(c)).collect();
+        let group = |member: &DrawnMember| {
+            let own = member.tasks.iter().map(|&task| noise[task]).sum::<f64>() / member.tasks.len() as f64;
+            Shared { tasks: member.tasks.clone(), kernel: member.kernel.clone(), noise: own }
+        };
+        let groups = drawn.members().iter().map(group).collect();
+        let LeftOut { mut residual, .. } = drawn.leave_one_out(problem, targets, threads);
+        for c in 0..residual.ncols() {
+            residual.col_as_slice_mut(c).iter_mut().filter(|e| e.is_nan()).for_each(|e| *e = 0.0);
+        }
+        let mean = |rows: MatRef<'_, f64>| drawn.predict(rows, false, threads).0;
+        Sinusoids::taught(problem, groups, &Teacher { noise, mean: &mean, residual }, count, seed)
+    }
+
+    fn taught(
+        problem: &Problem,
+        groups: Vec<Shared>,
+        teacher: &Teacher<'_>,
+        count: usize,
+        seed: u64,
+    ) -> Result<Sinusoids> {
+        let threads = Threads::current();
         let tasks = problem.tasks();
         // Rows of weight zero are left out.
         let seen: Vec<usize> = (0..problem.root.len()).filter(|&n| problem.root[n] > 0.0).collect();
@@ -37,8 +88,8 @@ impl Sinusoids {
             inputs: &inputs,
             weight,
             kernels: &kernels,
-            noise: (0..tasks).map(|c| machines.noise_variance(c)).sum::<f64>() / tasks as f64,
-            mean: |rows: MatRef<'_, f64>| machines.means(rows, threads),
+            noise: teacher.noise.iter().sum::<f64>() / tasks as f64,
+            mean: teacher.mean,
         };
         let sinusoids = distil(&original, count, seed, threads)?;
         let basis = sinusoids.basis();
@@ -52,8 +103,7 @@ impl Sinusoids {
                 },
             );
         let design = basis.features_and_one(problem.inputs.as_ref().as_ref());
-        let LeftOut { residual, .. } = machines.leave_one_out();
-        let square = |c: usize| mean_square(problem, &residual, c) + sinusoids.misfit[c];
+        let square = |c: usize| mean_square(problem, &teacher.residual, c) + sinusoids.misfit[c];
         // All rows together have the weight of the training rows: values computed from those add no information.
         let share = weight / sinusoids.rows.nrows() as f64;
         let weights = vec![share; sinusoids.rows.nrows()];
@@ -78,11 +128,18 @@ impl Sinusoids {
 
     /// Leave-one-out of sinusoids that reproduce kernel machines (equation 30a). That of the machines ignores the
     /// error of the approximation; their own is optimistic, as all rows chose the frequencies. Each task has the worse.
-    pub(super) fn leave_one_out(&self, machines: &Machines, targets: &Mat<f64>, threads: Threads) -> LeftOut {
-        let root = machines.root();
-        let design = self.waves.features(machines.inputs().as_ref().as_ref());
+    /// With more rows than the exact form takes, for which there is no machine, it is their own.
+    pub(super) fn leave_one_out(&self, problem: &Problem, targets: &Mat<f64>, threads: Threads) -> Result<LeftOut> {
+        let root = &problem.root;
+        let design = self.waves.features(problem.inputs.as_ref().as_ref());
         let fitted = multiply(design.as_ref(), self.waves.posterior.mean.as_ref(), threads);
-        let mut out = LeftOut { variance: self.waves.posterior.variance(&design, threads), ..machines.leave_one_out() };
+        let of_machines = match targets.nrows() <= EXACT_ROWS {
+            true => Some(Machines::new(problem, &self.origin, threads)?.leave_one_out()),
+            false => None,
+        };
+        let alone = of_machines.is_none();
+        let before = of_machines.unwrap_or_else(|| LeftOut::new(targets.nrows(), targets.ncols()));
+        let mut out = LeftOut { variance: self.waves.posterior.variance(&design, threads), ..before };
         for (c, noise) in self.noise.iter().enumerate() {
             // q of equation 30a: variance of the function in units of the row's noise; the leverage is q/(1 + q).
             let adds = |n: usize| root[n].powi(2) * out.variance[(n, c)] / noise.mean_inverse();
@@ -92,14 +149,14 @@ impl Sinusoids {
             let sum = |residual: &dyn Fn(usize) -> f64| -> f64 {
                 rows.iter().map(|&n| (root[n] * residual(n)).powi(2)).sum()
             };
-            if sum(&own) > sum(&|n| out.residual[(n, c)]) {
+            if alone || sum(&own) > sum(&|n| out.residual[(n, c)]) {
                 let shares: Vec<(f64, f64)> = rows.iter().map(|&n| (own(n), adds(n) / (1.0 + adds(n)))).collect();
                 for (&n, (residual, leverage)) in rows.iter().zip(shares) {
                     (out.residual[(n, c)], out.leverage[(n, c)]) = (residual, leverage);
                 }
             }
         }
-        out
+        Ok(out)
     }
 }
 
