@@ -23,4 +23,4 @@ pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
 pub(crate) use learn::Group;
 pub use map::FeatureMap;
-pub use stream::{BlockSource, SAMPLE, StreamFit, Streamed};
+pub use stream::{BlockSource, EachBlock, SAMPLE, StreamFit, Streamed};

@@ -21,15 +21,17 @@ const ONE_IN: usize = 10;
 /// Rows that a [`Summary`] should keep for [`StreamFit::fit`].
 pub const SAMPLE: usize = MOST_ROWS + HELD_OUT;
 
+/// What is done with a block: the number of its first row, the table that has it, and where in that table it lies.
+pub type EachBlock<'a> = &'a mut dyn FnMut(u64, &Table, Range<usize>) -> Result<()>;
+
 /// The rows of a table, the same in every pass.
 pub trait BlockSource {
-    /// Calls `f` for every [`BLOCK`] of rows in order, the last of which may be shorter: with the number of its first row,
-    /// the table that has it, and where in that table it lies.
-    fn each(&self, f: &mut dyn FnMut(u64, &Table, Range<usize>) -> Result<()>) -> Result<()>;
+    /// Calls `f` for every [`BLOCK`] of rows in order, the last of which may be shorter.
+    fn each(&self, f: EachBlock<'_>) -> Result<()>;
 }
 
 impl BlockSource for Table {
-    fn each(&self, f: &mut dyn FnMut(u64, &Table, Range<usize>) -> Result<()>) -> Result<()> {
+    fn each(&self, f: EachBlock<'_>) -> Result<()> {
         (0..self.rows())
             .step_by(BLOCK)
             .try_for_each(|start| f(start as u64, self, start..self.rows().min(start + BLOCK)))

@@ -199,7 +199,7 @@ fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: 
 /// The same of drawn features, which are reproduced at a sample of the rows; never more sinusoids than make a formula.
 fn many_rows_as_sinusoids(data: &Dataset, settings: &Settings, sparsity: f64, observer: Observer<'_>) -> Result<Model> {
     const MOST_SINUSOIDS: f64 = 500.0;
-    let teacher = drawn::fit(data, &Settings { form: Form::Drawn { features: None }, ..settings.clone() }, observer)?;
+    let teacher = drawn::fit(data, &Settings { form: Form::DRAWN, ..settings.clone() }, observer)?;
     let Function::Drawn(drawn) = &teacher.function else { return Err(Error::NoKernelView) };
     let sample = match row_sample(data.rows(), EXACT_ROWS, settings.seed) {
         Some(rows) => Cow::Owned(data.select(&rows)?),
