@@ -5,7 +5,7 @@ use crate::output;
 use crate::training::tell;
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use rffblr::data::{Encoder, MissingInputs, RoleChoice, Summary};
+use rffblr::data::{Encoder, MissingInputs, RoleChoice, Summary, TrainingTable};
 use rffblr::drawn::{Accumulator, BlockSource, SAMPLE, StreamFit};
 use rffblr::internals::write_whole;
 use rffblr::metrics::Check;
@@ -64,13 +64,26 @@ pub fn fit_files(
     bar.finish_and_clear();
     let (types, summary) = found?;
     let (sample, _) = summary.sample();
+    if settings.for_rows(sample.rows()).form == Form::Kernel {
+        // Few rows after all: the sample has them, and the exact form is for them.
+        let training = TrainingTable::new(sample, choice.clone(), missing)?;
+        let (model, rows) = (training.fit(settings)?, summary.rows());
+        return Ok(Fitted { model, check: None, rows, seconds: start.elapsed().as_secs_f64() });
+    }
     let roles = choice.clone().resolve(&sample)?;
     let (encoder, notes) = Encoder::learn_summary(&summary, &roles, missing)?;
     if !watch.quiet {
         notes.iter().for_each(tell);
     }
     let files: Vec<String> = parts.files().iter().map(|file| file.display().to_string()).collect();
-    let what = What { files, bytes: parts.bytes(), rows: summary.rows(), encoder, settings: settings.clone() };
+    let what = What {
+        files,
+        bytes: parts.bytes(),
+        rows: summary.rows(),
+        encoder,
+        settings: settings.clone(),
+        hold_out: watch.hold_out,
+    };
     fit(&parts.typed(types), &summary, what, watch, start)
 }
 
@@ -85,7 +98,14 @@ pub fn fit_table(
     let mut summary = Summary::new(SAMPLE, settings.seed);
     summary.add(table, 0)?;
     let rows = summary.rows();
-    let what = What { files: Vec::new(), bytes: 0, rows, encoder: encoder.clone(), settings: settings.clone() };
+    let what = What {
+        files: Vec::new(),
+        bytes: 0,
+        rows,
+        encoder: encoder.clone(),
+        settings: settings.clone(),
+        hold_out: watch.hold_out,
+    };
     fit(table, &summary, what, watch, start)
 }
 
@@ -97,6 +117,7 @@ struct What {
     rows: u64,
     encoder: Encoder,
     settings: Settings,
+    hold_out: bool,
 }
 
 fn fit(source: &dyn BlockSource, summary: &Summary, what: What, watch: &Watch<'_>, start: Instant) -> Result<Fitted> {

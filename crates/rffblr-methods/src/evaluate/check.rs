@@ -114,7 +114,9 @@ const PARTS: usize = 5;
 /// The record of a model's predictions for rows that were held out, with ridge regression and the mean of a sample of the
 /// other rows beside it.
 pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, seed: u64) -> Result<Check> {
-    let rows: Vec<usize> = (0..sample.rows().min(RIDGE_ROWS)).collect();
+    // Spread over the sample, which is in the order of the table.
+    let count = sample.rows().min(RIDGE_ROWS);
+    let rows: Vec<usize> = (0..count).map(|k| k * sample.rows() / count).collect();
     let sample = sample.select(&rows)?;
     let plan = Plan::seeded(seed);
     let beside = |method: &dyn Method| -> Result<HeldOut> {

@@ -88,6 +88,8 @@ impl Accumulator {
         if other.map != self.map {
             return Err(Error::Accumulator("it is for features of another map".into()));
         }
+        // All or nothing.
+        other.nodes.keys().try_for_each(|&place| self.expect_new(place))?;
         other.nodes.into_iter().try_for_each(|(place, node)| self.insert(place, node))
     }
 
@@ -139,13 +141,7 @@ impl Accumulator {
 
     /// Puts sums in their place and adds them to their neighbour's as long as that is there.
     pub(super) fn insert(&mut self, mut place: (u32, u64), mut node: Node) -> Result<()> {
-        let overlaps = |(level, index): &(u32, u64)| match *level >= place.0 {
-            true => place.1.checked_shr(level - place.0) == Some(*index),
-            false => index.checked_shr(place.0 - level) == Some(place.1),
-        };
-        if self.nodes.keys().any(overlaps) {
-            return Err(Error::Accumulator(format!("block {} was added before", place.1 << place.0)));
-        }
+        self.expect_new(place)?;
         while let Some(neighbour) = self.nodes.remove(&(place.0, place.1 ^ 1)) {
             let (mut left, right) = if place.1.is_multiple_of(2) { (node, neighbour) } else { (neighbour, node) };
             left.add(right);
@@ -153,6 +149,18 @@ impl Accumulator {
         }
         self.nodes.insert(place, node);
         Ok(())
+    }
+
+    /// An error if some of the blocks of a node are there already.
+    fn expect_new(&self, place: (u32, u64)) -> Result<()> {
+        let overlaps = |(level, index): &(u32, u64)| match *level >= place.0 {
+            true => place.1.checked_shr(level - place.0) == Some(*index),
+            false => index.checked_shr(place.0 - level) == Some(place.1),
+        };
+        match self.nodes.keys().any(overlaps) {
+            true => Err(Error::Accumulator(format!("block {} was added before", place.1 << place.0))),
+            false => Ok(()),
+        }
     }
 
     /// Everything together, for each group of tasks: with its features, what to solve.

@@ -22,13 +22,13 @@ pub(crate) const MOST_ROWS: usize = 96_000;
 /// square, and a kernel that falls fast shows its worth only with many.
 const MOST_FEATURES: [usize; 2] = [1024, 2048];
 /// L-BFGS steps on one sample.
-const STEPS: usize = 40;
+const STEPS: usize = 30;
 /// Multiplications that learning may cost: so many for each row of the data, within bounds.
 const WORK: (f64, f64, f64) = (2.5e7, 1e12, 8e12);
 /// A larger sample must allow this many steps.
 const LEAST_STEPS: f64 = 4.0;
 /// A search ends when a step gains less than this for each observed cell, in nats.
-const TOLERANCE: f64 = 1e-4;
+const TOLERANCE: f64 = 5e-5;
 /// The sample grows as long as it gained more than this for each observed cell: 0.002 nats are 0.4 % of the variance that
 /// is left.
 const WORTH: f64 = 0.002;
@@ -36,7 +36,7 @@ const WORTH: f64 = 0.002;
 /// A task gets a kernel of its own if that gains this much for each of its cells on the first sample.
 const APART: f64 = 0.01;
 /// Steps in which it shows.
-const APART_STEPS: usize = 12;
+const APART_STEPS: usize = 8;
 
 /// Tasks that share a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
