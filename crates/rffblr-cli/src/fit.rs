@@ -73,10 +73,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let training = arguments.table.read(arguments.quiet)?;
     let roles = training.roles();
-    let drawn = matches!(settings.for_rows(training.rows().len()).form, Form::Drawn { .. });
+    let rows = training.rows().len();
+    let drawn = rows > EXACT_ROWS && matches!(settings.for_rows(rows).form, Form::Drawn { .. });
     let in_one = !matches!(arguments.check, Some(Wanted::Refits(_))) && roles.group.is_none() && roles.time.is_none();
     if drawn && in_one {
-        let fitted = fit_table(training.table(), training.encoder(), &settings, &watch)?;
+        let mut fitted = fit_table(training.table(), training.encoder(), &settings, &watch)?;
+        fitted.model = fitted.model.with_training_data(training.dataset());
         return finish_streamed(arguments, fitted, &path);
     }
     let plan = Plan::new(arguments.check, &training, settings.seed)?;

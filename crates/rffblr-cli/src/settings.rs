@@ -151,7 +151,7 @@ mod tests {
         };
         let unusual = Settings { form: unusual.into(), max_iterations: 41, seed: 2 };
         let presets = PRESETS.map(|(name, settings, _)| (name, settings));
-        for (preset, settings) in presets.into_iter().chain([("default", sparse), ("cosines", unusual)]) {
+        for (preset, settings) in presets.into_iter().chain([("default", sparse), ("paper", unusual)]) {
             let flags = settings.spelled().into_iter().map(|(name, value)| format!("--{name}={value}"));
             let flags: Vec<String> = [format!("--preset={preset}")].into_iter().chain(flags).collect();
             assert_eq!(parsed(&flags).unwrap(), settings);

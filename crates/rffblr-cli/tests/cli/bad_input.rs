@@ -125,7 +125,7 @@ fn paths_that_cannot_be_read() {
     std::fs::create_dir(folder.path("folder.csv")).unwrap();
     once(folder.fails(&["inspect", "folder.csv"], &["folder.csv"]));
     for name in ["folder.csv", ".", "./folder.csv/"] {
-        folder.fails(&["fit", name, "--targets=y"], &["is a folder, not a table"]);
+        folder.fails(&["fit", name, "--targets=y"], &["names no CSV, TSV or Parquet file"]);
         folder.fails(&["evaluate", name, "--targets=y"], &["is a folder, not a table"]);
     }
     assert_eq!(folder.names(), ["folder.csv"]);

@@ -1,13 +1,15 @@
 //! `rffblr fit`: what it writes, what it says, and how settings reach the model.
 
-use crate::common::{Folder, cohort, fitted};
+use crate::common::{COSINES, Folder, cohort, fitted};
 use rffblr::data::Encoding;
 use rffblr::{CosineSettings, FeatureCount, Model, Settings};
 
-const QUICK: [&str; 2] = ["--features=20", "--max-iterations=5"];
+fn quick() -> Vec<&'static str> {
+    [&["--features=20", "--max-iterations=5"], &COSINES[..]].concat()
+}
 
 fn fit<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["fit", "cohort.csv"], more, &QUICK].concat()
+    [&["fit", "cohort.csv"], more, &quick()].concat()
 }
 
 #[test]
@@ -43,7 +45,7 @@ fn one_command_gives_a_model_beside_the_data() {
 fn steps_are_counted_the_same_way_in_every_form() {
     let folder = Folder::new();
     folder.put("cohort.csv", cohort());
-    for form in ["--sparsity=0", "--sparsity=0.5", "--features=20"] {
+    for form in ["--sparsity=0", "--sparsity=0.5", "--preset=paper"] {
         let fit = ["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "--max-iterations=3", "--force", form];
         let said = folder.done(&fit).err;
         assert!(said.contains("Stopped at --max-iterations after 3 steps"), "{form}: {said}");
@@ -65,7 +67,10 @@ fn settings_that_do_not_go_together_say_what_to_change() {
         &["sparsity", "exact kernel form", "leave out"],
     );
     assert!(!problem.err.contains("directions"), "{}", problem.err);
-    folder.fails(&[&fit[..], &["--spectrum=laplace-l1"]].concat(), &["directions independent"]);
+    folder.fails(
+        &[&fit[..], &["--spectrum=laplace-l1", "--directions=orthogonal"]].concat(),
+        &["directions independent"],
+    );
 }
 
 #[test]
@@ -77,16 +82,8 @@ fn the_summary_shows_what_the_library_computes() {
     let left_out = model.leave_one_out(&data).unwrap();
     let r2 = rffblr::metrics::task_r2(data.targets(), left_out.mean.as_ref()).unwrap();
     let rmse = rffblr::metrics::rmse(data.targets(), left_out.mean.as_ref()).unwrap();
-    let again = folder.done(&[
-        "fit",
-        "cohort.csv",
-        "--targets=glucose,cost",
-        "--ignore=id",
-        "--features=60",
-        "--max-iterations=60",
-        "-omodel.json",
-        "--force",
-    ]);
+    let fit = ["fit", "cohort.csv", "--targets=glucose,cost", "--ignore=id", "--features=60", "--max-iterations=60"];
+    let again = folder.done(&[&fit[..], &COSINES, &["-omodel.json", "--force"]].concat());
     for (c, target) in ["glucose", "cost"].iter().enumerate() {
         let (_, diagnostic) = again.err.split_once("Each row left out in turn").unwrap();
         let line = diagnostic.lines().find(|line| line.trim_start().starts_with(target)).unwrap();
@@ -145,7 +142,7 @@ fn progress_is_shown_on_a_terminal() {
     folder.put("cohort.csv", cohort());
     // The program `script` gives its child a terminal.
     let line = format!(
-        "{} fit cohort.csv --targets=cost --ignore=id --features=600 --max-iterations=30",
+        "{} fit cohort.csv --targets=cost --ignore=id --preset=paper --features=600 --max-iterations=30",
         env!("CARGO_BIN_EXE_rffblr")
     );
     let script = std::process::Command::new("script")
@@ -174,8 +171,8 @@ fn repeats_count_like_repeated_rows() {
         (0..times).for_each(|_| repeated += &format!("{x},{y}\n"));
     }
     folder.put("w.csv", weighted).put("r.csv", repeated).put("new.csv", "x\n0.5\n3.3\n");
-    folder.done(&[&["fit", "w.csv", "--targets=y", "--repeats=w", "-q"][..], &QUICK].concat());
-    folder.done(&[&["fit", "r.csv", "--targets=y", "-q"][..], &QUICK].concat());
+    folder.done(&[&["fit", "w.csv", "--targets=y", "--repeats=w", "-q"][..], &quick()].concat());
+    folder.done(&[&["fit", "r.csv", "--targets=y", "-q"][..], &quick()].concat());
     let predict = |model: &str| crate::common::read_numbers(&folder.done(&["predict", model, "new.csv"]).out);
     for ((_, a), (_, b)) in predict("w.model.json").iter().zip(&predict("r.model.json")) {
         for (a, b) in a.iter().zip(b) {
@@ -227,13 +224,13 @@ fn arff_parquet_and_standard_input_are_read_too() {
         String::from("@relation r\n@attribute x numeric\n@attribute c {b,a,never}\n@attribute y real\n@data\n");
     (0..12).for_each(|n| arff += &format!("{n},{},{}\n", ["a", "b"][n % 2], n * n));
     folder.put("t.arff", arff);
-    folder.done(&[&["fit", "t.arff", "--targets=last:1", "-q"][..], &QUICK].concat());
+    folder.done(&[&["fit", "t.arff", "--targets=last:1", "-q"][..], &quick()].concat());
     let model = Model::load(folder.path("t.model.json")).unwrap();
     // Declared order, without the level no row has.
     assert_eq!(model.input_names(), ["x", "c=b", "c=a", "c?"]);
 
     folder.put("cohort.csv", cohort());
-    let mut command = folder.command(&[&["fit", "-", "--targets=cost", "--ignore=id", "-q"][..], &QUICK].concat());
+    let mut command = folder.command(&[&["fit", "-", "--targets=cost", "--ignore=id", "-q"][..], &quick()].concat());
     command.stdin(std::fs::File::open(folder.path("cohort.csv")).unwrap());
     assert!(command.status().unwrap().success());
     assert!(folder.names().contains(&"rffblr.model.json".to_string()));

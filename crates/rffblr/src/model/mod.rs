@@ -281,6 +281,13 @@ impl Model {
         }
     }
 
+    /// Keeps what tells whether data are those the model was fitted to, for one that was fitted to them in blocks.
+    pub fn with_training_data(mut self, data: &Dataset) -> Model {
+        (self.rows, self.fingerprint) = (data.rows(), data.fingerprint());
+        self.input_fingerprint = Some(data.input_fingerprint());
+        self
+    }
+
     /// Mean and uncertainty for rows of inputs on their original scale. Memory: blocks of a few thousand rows.
     pub fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Prediction> {
         self.predict_blocks(inputs, true)

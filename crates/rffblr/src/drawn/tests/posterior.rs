@@ -93,7 +93,8 @@ fn it_is_the_posterior_given_every_row_as_often_as_its_weight_says() {
     }
 }
 
-/// The error of mean and standard deviation falls as the root of the number of pairs: there is no bias.
+/// The error of mean and standard deviation falls with the number of pairs, the latter down to what frequencies beyond
+/// the limit would add.
 #[test]
 fn with_many_features_it_is_the_kernel_machine() {
     let (data, new) = (data(40), places(9));
@@ -120,7 +121,7 @@ fn with_many_features_it_is_the_kernel_machine() {
     let (few, many) = (error([17, 13]), error([272, 208]));
     for k in 0..2 {
         let ratio = few[k] / many[k];
-        assert!((3.0..5.5).contains(&ratio) && many[k] < 0.05, "{few:?} {many:?}");
+        assert!(ratio > [3.0, 1.5][k] && ratio < 5.5 && many[k] < 0.05, "{few:?} {many:?}");
     }
 }
 
