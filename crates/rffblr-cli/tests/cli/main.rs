@@ -21,3 +21,4 @@ mod selection;
 #[path = "../fetch/server.rs"]
 mod server;
 mod shell;
+mod stream;
