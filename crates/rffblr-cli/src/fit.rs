@@ -172,7 +172,11 @@ fn ended(model: &Model) -> &'static str {
 /// `cohort.csv` gives `cohort.model.json` beside it; standard input gives `rffblr.model.json`.
 fn default_output(data: &Path) -> PathBuf {
     let is_pattern = data.to_string_lossy().contains(['*', '?']);
-    if output::is_stream(data) || is_pattern { "rffblr.model.json".into() } else { data.with_extension("model.json") }
+    // The folder one is in has no name here.
+    match output::is_stream(data) || is_pattern || data.file_name().is_none() {
+        true => "rffblr.model.json".into(),
+        false => data.with_extension("model.json"),
+    }
 }
 
 fn sweeps_bar(settings: &Settings) -> ProgressBar {

@@ -263,7 +263,7 @@ fn wrong_command_lines_exit_with_2() {
     }
     // Settings that the library refuses are named.
     folder.fails(&fit(&["--targets=cost", "--restarts=0"]), &["restarts", "at least 1"]);
-    folder.fails(&fit(&["--targets=cost", "--input-scales=1,2"]), &["input-scales"]);
+    folder.fails(&["fit", "cohort.csv", "--targets=cost", "--input-scales=1,2"], &["input-scales"]);
     assert_eq!(folder.names(), ["cohort.csv"]);
 }
 
