@@ -54,12 +54,12 @@ fn a_folder_a_pattern_and_one_file_give_the_same_model() {
 #[test]
 fn a_checkpoint_is_used_and_one_of_other_data_is_refused() {
     let folder = parts();
-    let fit = |from: &str, to: &str| [&["fit", from], &QUICK[..], &[to, "--checkpoint=job"]].concat();
-    folder.done(&fit("data", "-oone.json"));
+    let fit = |to: &'static str| [&["fit", "data"], &QUICK[..], &[to, "--checkpoint=job"]].concat();
+    folder.done(&fit("-oone.json"));
     // The model is there, the checkpoint is not needed any more.
     assert!(!folder.path("job").exists());
     folder.put("job", "not one");
-    folder.fails(&fit("data", "-otwo.json"), &["job is not a checkpoint"]);
+    folder.fails(&fit("-otwo.json"), &["job is not a checkpoint"]);
     assert_eq!(folder.text("job"), "not one");
 }
 
