@@ -177,7 +177,8 @@ fn listed(asked: &Path, folder: &Path, wanted: impl Fn(&Path, &str) -> bool) -> 
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         // A pattern without a folder stands for files that are named without one.
-        let path = if asked.parent() == Some(Path::new("")) { entry.file_name().into() } else { entry.path() };
+        let bare = asked != folder && asked.parent() == Some(Path::new(""));
+        let path = if bare { entry.file_name().into() } else { entry.path() };
         let name = entry.file_name().to_string_lossy().into_owned();
         if !name.starts_with('.') && wanted(&path, &name) {
             files.push(path);
