@@ -184,14 +184,19 @@ fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f6
     let spread = Spread { std: prediction.std.as_ref(), level: interval };
     let scores = Scores::new(truth.as_ref(), prediction.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
     let each = &scores.per_task;
-    let percent = |share: Option<f64>| format!("{:.0} %", 100.0 * share.unwrap_or(f64::NAN));
+    // Of the intervals that were written, whose ends need not be those of the normal distribution.
+    let (lower, upper) = model.interval(prediction, interval)?;
+    let known = |c: usize| (0..truth.nrows()).filter(move |&n| !truth[(n, c)].is_nan());
+    let inside =
+        |c: usize| known(c).filter(|&n| (lower[(n, c)]..=upper[(n, c)]).contains(&truth[(n, c)])).count() as f64;
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let row = |(c, name): (usize, &String)| {
         vec![
             name.clone(),
             each.observed[c].to_string(),
             format!("{:.3}", each.r2[c]),
             significant(each.rmse[c]),
-            percent(each.coverage.as_ref().map(|cells| cells[c])),
+            percent(inside(c) / known(c).count() as f64),
         ]
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();
@@ -202,6 +207,6 @@ fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f6
         "\n{table}\nTask R² {:.3} (mean over targets), pooled R² {:.3}, {} of all cells inside.",
         scores.task_r2,
         scores.pooled_r2,
-        percent(scores.coverage)
+        percent((0..truth.ncols()).map(inside).sum::<f64>() / each.observed.iter().sum::<usize>() as f64)
     ))
 }
