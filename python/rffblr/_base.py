@@ -276,8 +276,13 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
         """
         mean, std = self._answer(X, True)
-        half = reach(coverage) * self._known(std)
-        return self._shaped(mean - half), self._shaped(mean + half)
+        std, (low, high) = self._known(std), self._reach(coverage)
+        return self._shaped(mean + low * std), self._shaped(mean + high * std)
+
+    def _reach(self, coverage: float) -> tuple[Floats, Floats]:
+        """Ends of the interval of each target in standard deviations from the mean."""
+        half = np.full(len(self.target_names_), reach(coverage))
+        return -half, half
 
     def predict_frame(self, X: Any, coverage: float = 0.9, frame_library: str | None = None) -> Any:
         """Predictions as a named frame: for each target its mean, standard deviation and interval.
@@ -312,10 +317,10 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for c, name in enumerate(self.target_names_):
             parts = {name: mean[:, c]}
             if std is not None:
-                half = reach(coverage) * std[:, c]
+                low, high = self._reach(coverage)
                 parts[f"{name}_std"] = std[:, c]
-                parts[f"{name}_lower"] = mean[:, c] - half
-                parts[f"{name}_upper"] = mean[:, c] + half
+                parts[f"{name}_lower"] = mean[:, c] + low[c] * std[:, c]
+                parts[f"{name}_upper"] = mean[:, c] + high[c] * std[:, c]
             for column in parts:
                 if column in columns:
                     raise ValueError(

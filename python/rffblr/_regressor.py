@@ -210,6 +210,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Learned):
         self._warn_if_exhausted()
         return self
 
+    def _reach(self, coverage: float) -> tuple[Floats, Floats]:
+        ends = np.array(self.model_.reach(coverage))
+        return ends[:, 0], ends[:, 1]
+
     def _ending(self) -> str:
         ending = "converged" if self.converged_ else "stopped"
         return f"{ending} after {self.n_iter_} steps, objective {self.objective_:.1f}"

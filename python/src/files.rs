@@ -9,8 +9,7 @@ use pyo3::prelude::*;
 use rffblr::data::{EncodeError, Encoder, MissingInputs, Note, RoleChoice, Roles, Summary, TrainingTable, Weights};
 use rffblr::drawn::{Accumulator, BLOCK, SAMPLE, StreamFit};
 use rffblr::metrics::SplitBy;
-use rffblr::table::{Column, Table, Values};
-use rffblr::{Error, Form, Iteration, Prediction, Result, Settings, fit_observed};
+use rffblr::{Error, Form, Iteration, Result, Settings, fit_observed};
 use rffblr_methods::evaluate;
 use rffblr_methods::folds::Folds;
 use rffblr_tables::{Parts, Types, Writer};
@@ -211,7 +210,7 @@ pub fn predict_files(
             let known = |note: &Note| notes.iter().any(|old| old.kind == note.kind && old.columns == note.columns);
             let new: Vec<Note> = more.into_iter().filter(|note| !known(note)).collect();
             notes.extend(new);
-            writer.write(&columns(model.target_names(), &model.predict(inputs.as_ref())?, coverage)?)?;
+            writer.write(&model.prediction_table(&model.predict(inputs.as_ref())?, coverage)?)?;
             rows = block.first_row + block.table.rows() as u64;
             tell(Event::Pass("predicting", block.bytes_read, parts.bytes()));
         }
@@ -230,17 +229,4 @@ fn counted(problem: EncodeError, first_row: u64) -> EncodeError {
         }
         other => other,
     }
-}
-
-/// Mean, standard deviation and interval of each target.
-fn columns(targets: &[String], prediction: &Prediction, coverage: f64) -> Result<Table> {
-    let (lower, upper) = prediction.interval(coverage)?;
-    let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];
-    let column = |(c, target): (usize, &String)| {
-        parts.map(|(ending, table)| {
-            let values = Values::Numeric(table.col_as_slice(c).to_vec());
-            Column { name: format!("{target}{ending}"), values }
-        })
-    };
-    Ok(Table::new(targets.iter().enumerate().flat_map(column).collect())?)
 }

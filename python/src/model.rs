@@ -318,6 +318,11 @@ impl Model {
         self.model.settings().spelled().into_iter().map(|(name, value)| (name.replace('-', "_"), value)).collect()
     }
 
+    /// Ends of the central interval of each target, in standard deviations from the mean.
+    fn reach(&self, coverage: f64) -> PyResult<Vec<(f64, f64)>> {
+        Ok(self.model.reach(coverage).map_err(Failure::from)?)
+    }
+
     /// What a check on held-out rows found; nothing if there was none.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         check::facts(py, &self.model)

@@ -1,7 +1,7 @@
 //! `rffblr demo`: data it makes itself, three ways to fit them, how far each is from the truth, and files to go on with.
 
 use crate::checking::Plan;
-use crate::{output, predict, report};
+use crate::{output, report};
 use anyhow::{Context, Result, bail};
 use rffblr::data::{Cohort, MissingInputs, Roles, TrainingTable, cohort};
 use rffblr::{CosineSettings, Form, InputScales, Model, Settings, Stop, metrics};
@@ -120,7 +120,7 @@ fn save(
     if let Ok(check) = plan.run(training, model.settings(), Some(seconds), false)? {
         model = model.with_check(check)?;
     }
-    let predictions = predict::columns(&model, &model.predict(cohort.test.inputs())?, 0.9)?;
+    let predictions = model.prediction_table(&model.predict(cohort.test.inputs())?, 0.9)?;
     let file = |name: &str| arguments.output.join(name);
     for (name, table) in
         [("train.csv", training.table()), ("test.csv", &cohort.test.table()?), ("predictions.csv", &predictions)]

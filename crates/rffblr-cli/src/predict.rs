@@ -11,7 +11,7 @@ use rffblr::linalg::Mat;
 use rffblr::metrics::{ReferenceMean, Scores, Spread};
 use rffblr::{Model, Prediction};
 use rffblr_tables as table;
-use rffblr_tables::{Column, Parts, ReadOptions, Table, Values, Writer, write_csv, write_parquet};
+use rffblr_tables::{Parts, ReadOptions, Table, Writer, write_csv, write_parquet};
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -88,7 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     {
         output::note(&note);
     }
-    let predictions = columns(&model, &prediction, arguments.interval)?;
+    let predictions = model.prediction_table(&prediction, arguments.interval)?;
     match file {
         None => {
             let mut text = Vec::new();
@@ -137,7 +137,7 @@ fn in_blocks(arguments: &Arguments, model: &Model, encoder: &Encoder, options: &
             notes.iter().for_each(tell);
             told = !notes.is_empty();
         }
-        writer.write(&columns(model, &model.predict(inputs.as_ref())?, arguments.interval)?)?;
+        writer.write(&model.prediction_table(&model.predict(inputs.as_ref())?, arguments.interval)?)?;
         bar.set_position(block.bytes_read);
     }
     bar.finish_and_clear();
@@ -165,27 +165,13 @@ fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs
     Ok(Some(format!("{whose}, and flatter it; `rffblr report` and `rffblr evaluate` judge it by rows held out")))
 }
 
-/// Four columns for each target.
-pub fn columns(model: &Model, prediction: &Prediction, interval: f64) -> Result<Table> {
-    let (lower, upper) = model.interval(prediction, interval)?;
-    let mut columns = Vec::new();
-    for (c, target) in model.target_names().iter().enumerate() {
-        let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];
-        for (ending, values) in parts {
-            let values = Values::Numeric(values.col_as_slice(c).to_vec());
-            columns.push(Column { name: format!("{target}{ending}"), values });
-        }
-    }
-    Ok(Table::new(columns)?)
-}
-
 /// How well the predictions did, if the table has the targets too.
 fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f64) -> Result<String> {
     let spread = Spread { std: prediction.std.as_ref(), level: interval };
     let scores = Scores::new(truth.as_ref(), prediction.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
     let each = &scores.per_task;
     // Of the intervals that were written, whose ends need not be those of the normal distribution.
-    let (lower, upper) = model.interval(prediction, interval)?;
+    let (lower, upper) = prediction.interval(interval)?;
     let known = |c: usize| (0..truth.nrows()).filter(move |&n| !truth[(n, c)].is_nan());
     let inside =
         |c: usize| known(c).filter(|&n| (lower[(n, c)]..=upper[(n, c)]).contains(&truth[(n, c)])).count() as f64;

@@ -316,7 +316,7 @@ impl Model {
             probes,
             encoder: self.encoder.clone(),
             check: self.check.clone(),
-            error_quantiles: self.error_quantiles.clone(),
+            error_quantiles: self.error_quantiles.as_deref().cloned(),
         }
     }
 }

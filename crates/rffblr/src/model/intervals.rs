@@ -5,7 +5,9 @@ use crate::error::{Error, Result};
 use crate::linalg::Mat;
 use crate::metrics::HeldOut;
 use crate::normal;
+use crate::table::{Column, Table, Values};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Least number of held-out cells of a task whose quantiles are worth keeping.
 const LEAST: usize = 1000;
@@ -75,39 +77,53 @@ fn at(sorted: &[f64], p: f64) -> f64 {
 impl Model {
     /// Keeps how errors on held-out rows were distributed.
     pub(crate) fn with_error_quantiles(mut self, quantiles: ErrorQuantiles) -> Model {
-        self.error_quantiles = Some(quantiles);
+        self.error_quantiles = Some(Arc::new(quantiles));
         self
-    }
-
-    /// How errors on held-out rows were distributed, if that is kept.
-    pub fn error_quantiles(&self) -> Option<&ErrorQuantiles> {
-        self.error_quantiles.as_ref()
     }
 
     /// Ends of the central interval of each task in standard deviations from the mean: of the normal distribution, or of
     /// the errors on held-out rows where these are kept.
     pub fn reach(&self, coverage: f64) -> Result<Vec<(f64, f64)>> {
-        if !(coverage > 0.0 && coverage < 1.0) {
-            return Err(Error::Setting { name: "coverage", problem: format!("{coverage} is not between 0 and 1") });
-        }
-        let (low, high) = (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage);
-        let of_task = |task: usize| match &self.error_quantiles {
-            Some(errors) => (errors.quantile(task, low), errors.quantile(task, high)),
-            None => (-normal::quantile(high), normal::quantile(high)),
-        };
-        Ok((0..self.target_names.len()).map(of_task).collect())
+        reach(self.error_quantiles.as_deref(), self.target_names.len(), coverage)
     }
 
-    /// Lower and upper end of the central interval that holds an observation with the given probability.
-    pub fn interval(&self, prediction: &Prediction, coverage: f64) -> Result<(Mat<f64>, Mat<f64>)> {
-        let reach = self.reach(coverage)?;
-        let end = |of: &dyn Fn(usize) -> f64| {
-            Mat::from_fn(prediction.mean.nrows(), prediction.mean.ncols(), |n, c| {
-                prediction.mean[(n, c)] + of(c) * prediction.std[(n, c)]
+    /// Predictions as a table with four columns for each target: its mean, and with the endings `_std`, `_lower` and
+    /// `_upper` its standard deviation and interval.
+    pub fn prediction_table(&self, prediction: &Prediction, coverage: f64) -> Result<Table> {
+        let (lower, upper) = prediction.interval(coverage)?;
+        let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];
+        let column = |(c, target): (usize, &String)| {
+            parts.map(|(ending, values)| Column {
+                name: format!("{target}{ending}"),
+                values: Values::Numeric(values.col_as_slice(c).to_vec()),
             })
+        };
+        Ok(Table::new(self.target_names.iter().enumerate().flat_map(column).collect())?)
+    }
+}
+
+impl Prediction {
+    /// Lower and upper end of the central interval that holds an observation with the given probability.
+    pub fn interval(&self, coverage: f64) -> Result<(Mat<f64>, Mat<f64>)> {
+        let reach = reach(self.errors.as_deref(), self.mean.ncols(), coverage)?;
+        let end = |of: &dyn Fn(usize) -> f64| {
+            Mat::from_fn(self.mean.nrows(), self.mean.ncols(), |n, c| self.mean[(n, c)] + of(c) * self.std[(n, c)])
         };
         Ok((end(&|c| reach[c].0), end(&|c| reach[c].1)))
     }
+}
+
+/// Ends of the central interval of each task, in standard deviations.
+fn reach(errors: Option<&ErrorQuantiles>, tasks: usize, coverage: f64) -> Result<Vec<(f64, f64)>> {
+    if !(coverage > 0.0 && coverage < 1.0) {
+        return Err(Error::Setting { name: "coverage", problem: format!("{coverage} is not between 0 and 1") });
+    }
+    let (low, high) = (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage);
+    let of_task = |task: usize| match errors {
+        Some(errors) => (errors.quantile(task, low), errors.quantile(task, high)),
+        None => (-normal::quantile(high), normal::quantile(high)),
+    };
+    Ok((0..tasks).map(of_task).collect())
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@ use crate::error::{Error, Result};
 use crate::kernel::{Groups, LeftOut, MOST_ROWS, Machines, fit_groups};
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::metrics::Check;
-use crate::normal;
 use crate::problem::Problem;
 use crate::settings::{CosineSettings, EXACT_ROWS, Form, InputScales, Settings, TargetScale};
 use crate::steps::{Iteration, Observer, Stop};
@@ -38,6 +37,7 @@ use rand_chacha::ChaCha8Rng;
 use sinusoids::Sinusoids;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 pub(crate) use waves::Waves;
 
 /// Rows predicted at once: bounds the memory of a prediction.
@@ -61,7 +61,7 @@ pub struct Model {
     weighting: Option<Weights<()>>,
     encoder: Option<Encoder>,
     check: Option<Check>,
-    error_quantiles: Option<ErrorQuantiles>,
+    error_quantiles: Option<Arc<ErrorQuantiles>>,
     writer: String,
 }
 
@@ -95,22 +95,8 @@ pub struct Prediction {
     pub latent_std: Mat<f64>,
     /// Uncertainty about a new observation: the function's and the noise.
     pub std: Mat<f64>,
-}
-
-impl Prediction {
-    /// Lower and upper end of the central interval that holds an observation with the given probability.
-    pub fn interval(&self, coverage: f64) -> Result<(Mat<f64>, Mat<f64>)> {
-        if !(coverage > 0.0 && coverage < 1.0) {
-            return Err(Error::Setting { name: "coverage", problem: format!("{coverage} is not between 0 and 1") });
-        }
-        let reach = normal::quantile(0.5 + 0.5 * coverage);
-        let end = |sign: f64| {
-            Mat::from_fn(self.mean.nrows(), self.mean.ncols(), |i, j| {
-                self.mean[(i, j)] + sign * reach * self.std[(i, j)]
-            })
-        };
-        Ok((end(-1.0), end(1.0)))
-    }
+    /// What [`interval`](Prediction::interval) takes for the distribution of an observation; `None` is the normal one.
+    errors: Option<Arc<ErrorQuantiles>>,
 }
 
 /// Learns from data. Threads: those of the rayon pool this is called in; the result has the same bits for any number.
@@ -304,7 +290,8 @@ impl Model {
         let threads = Threads::current();
         let (rows, tasks) = (inputs.nrows(), self.target_names.len());
         let empty = || Mat::zeros(if uncertain { rows } else { 0 }, tasks);
-        let mut out = Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty() };
+        let errors = self.error_quantiles.clone();
+        let mut out = Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty(), errors };
         for start in (0..rows).step_by(ROWS) {
             let block = inputs.subrows(start, ROWS.min(rows - start));
             let block = self.input_scale.apply(block, &self.input_names)?;
@@ -363,7 +350,8 @@ impl Model {
         let judged = data.judged_targets();
         let (rows, tasks) = judged.shape();
         let empty = || Mat::zeros(rows, tasks);
-        let mut out = Prediction { mean: empty(), latent_std: empty(), std: empty() };
+        let errors = self.error_quantiles.clone();
+        let mut out = Prediction { mean: empty(), latent_std: empty(), std: empty(), errors };
         // Cells that were not learned from are predicted as they are.
         let open: Vec<usize> = (0..rows).filter(|&n| (0..tasks).any(|c| judged[(n, c)].is_nan())).collect();
         let plain = self.predict(select_rows(data.inputs(), &open).as_ref())?;

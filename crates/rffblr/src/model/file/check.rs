@@ -87,7 +87,7 @@ impl TryFrom<Stored> for Model {
             weighting,
             encoder: stored.encoder,
             check: stored.check,
-            error_quantiles: stored.error_quantiles,
+            error_quantiles: stored.error_quantiles.map(Arc::new),
             writer: stored.writer,
         })
     }
