@@ -61,12 +61,8 @@ impl<'a> Evidence<'a> {
         let found = marginal(&whitened, &noise, true, self.threads)?;
         let mut gradient = vec![0.0; at.len()];
         let value = found.value + self.prior.add_to(at, &mut gradient);
-        // Prior variances: links, then the two families.
-        let cosines = 2 * self.draw.pairs();
-        gradient[VARIANCE] += found.by_variance[cosines..cosines + self.draw.inputs()].iter().sum::<f64>();
-        for k in 0..2 {
-            let family = self.draw.family(k);
-            gradient[VARIANCE + 1 + k] += found.by_variance[2 * family.start..2 * family.end].iter().sum::<f64>();
+        for (k, by_variance) in self.draw.by_family(&found.by_variance).into_iter().enumerate() {
+            gradient[VARIANCE + k] += by_variance;
         }
         let first = INPUT_SCALES + self.problem.input_count();
         for (c, (own, noise)) in own.iter().zip(&noise).enumerate() {

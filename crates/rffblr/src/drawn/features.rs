@@ -74,6 +74,13 @@ impl Draw {
         if k == 0 { 0..first } else { first..self.pairs() }
     }
 
+    /// Sums of something known of each column: over the links, and over the features of each family.
+    pub(crate) fn by_family(&self, columns: &[f64]) -> [f64; 3] {
+        let cosines = 2 * self.pairs();
+        let of = |k: usize| columns[2 * self.family(k).start..2 * self.family(k).end].iter().sum();
+        [columns[cosines..cosines + self.inputs()].iter().sum(), of(0), of(1)]
+    }
+
     /// Frequency of pair p along input d: √(2γ) z for exp(−γΔ²), γ r_d z for exp(−γ r|Δ|).
     pub(crate) fn frequency(&self, kernel: &Kernel, d: usize, p: usize) -> f64 {
         let first = self.families[0].ncols();

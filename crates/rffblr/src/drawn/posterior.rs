@@ -185,12 +185,7 @@ pub(super) fn refinement(
         systems.iter().map(|system| Whitened::new(system, &deviation, relative)).collect();
     let noise = noises(at, rounding);
     let Marginal { value, by_variance, by_noise, .. } = marginal(&whitened, &noise, false, threads)?;
-    let cosines = 2 * draw.pairs();
-    let mut gradient = vec![by_variance[cosines..cosines + draw.inputs()].iter().sum::<f64>()];
-    for k in 0..2 {
-        let family = draw.family(k);
-        gradient.push(by_variance[2 * family.start..2 * family.end].iter().sum());
-    }
+    let mut gradient = draw.by_family(&by_variance).to_vec();
     gradient.extend(by_noise.iter().zip(&at[SCALE..]).zip(&noise).map(|((by, at), noise)| by * at.exp() / noise));
     Some((value, gradient))
 }

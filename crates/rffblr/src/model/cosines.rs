@@ -1,8 +1,9 @@
 //! The function as drawn cosines, weighted by variational inference.
 
+use super::Function;
+use super::fit::Found;
 use super::posterior::Posterior;
 use super::waves::Waves;
-use super::{Found, Function};
 use crate::error::{Error, Result};
 use crate::fourier::Scales;
 use crate::linalg::{Threads, scale_rows};

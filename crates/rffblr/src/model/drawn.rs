@@ -144,9 +144,5 @@ pub(super) fn fit(data: &Dataset, settings: &Settings, observer: Observer<'_>) -
         let (inputs, targets) = (data.inputs().subrows(start, count), data.targets().subrows(start, count));
         sums.update(number as u64, inputs, targets, weights)?;
     }
-    let mut model = map.model(&sums)?;
-    model.rows = data.rows();
-    model.fingerprint = data.fingerprint();
-    model.input_fingerprint = Some(data.input_fingerprint());
-    Ok(model)
+    Ok(map.model(&sums)?.with_training_data(data))
 }

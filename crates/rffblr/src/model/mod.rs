@@ -4,6 +4,7 @@ mod checked;
 mod cosines;
 mod drawn;
 pub(crate) mod file;
+mod fit;
 mod function;
 mod intervals;
 mod posterior;
@@ -15,28 +16,25 @@ mod views;
 mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
+pub use fit::{fit, fit_observed};
 pub use intervals::ErrorQuantiles;
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{
-    Dataset, Encoder, Standardiser, TrainingTable, Weights, check_inputs, expect_count, rounding_variance, row_sample,
-};
+use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count};
 use crate::error::{Error, Result};
-use crate::kernel::{Groups, LeftOut, MOST_ROWS, Machines, fit_groups};
+use crate::kernel::LeftOut;
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::metrics::Check;
 use crate::problem::Problem;
-use crate::settings::{CosineSettings, EXACT_ROWS, Form, InputScales, Settings, TargetScale};
-use crate::steps::{Iteration, Observer, Stop};
-use crate::vb::Plan;
+use crate::settings::Settings;
+use crate::steps::{Iteration, Stop};
 pub(crate) use drawn::{Drawn, DrawnMember};
+pub(crate) use fit::rounding_of;
 pub(crate) use function::{Function, Part};
 pub(crate) use posterior::{Inverse, Posterior, Shape};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use sinusoids::Sinusoids;
 use std::borrow::Cow;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 pub(crate) use waves::Waves;
 
@@ -79,13 +77,6 @@ pub(crate) struct Parts {
     pub(crate) weighting: Option<Weights<()>>,
 }
 
-/// What fitting found out.
-struct Found {
-    function: Function,
-    trace: Vec<Iteration>,
-    stop: Stop,
-}
-
 /// Means and standard deviations for some rows (N×C each), on the original scale of each target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
@@ -97,151 +88,6 @@ pub struct Prediction {
     pub std: Mat<f64>,
     /// What [`interval`](Prediction::interval) takes for the distribution of an observation; `None` is the normal one.
     errors: Option<Arc<ErrorQuantiles>>,
-}
-
-/// Learns from data. Threads: those of the rayon pool this is called in; the result has the same bits for any number.
-pub fn fit(data: &Dataset, settings: &Settings) -> Result<Model> {
-    fit_observed(data, settings, &|_| ControlFlow::Continue(()))
-}
-
-/// The same, with an observer that sees every sweep and may ask to stop.
-pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
-    settings.validate()?;
-    let settings = &settings.for_rows(data.rows());
-    if matches!(settings.form, Form::Drawn { .. }) {
-        return drawn::fit(data, settings, observer);
-    }
-    if let Form::Sinusoids { sparsity } = settings.form
-        && data.rows() > EXACT_ROWS
-    {
-        return many_rows_as_sinusoids(data, settings, sparsity, observer);
-    }
-    let cosines = settings.form.cosines();
-    if let Some(CosineSettings { input_scales: InputScales::Fixed(values), .. }) = cosines {
-        expect_count("setting `input-scales`", "entries", values.len(), data.inputs().ncols())?;
-    }
-    let input_scale = Standardiser::of_inputs(data);
-    let target_scale = match cosines.map(|cosines| cosines.target_scale) {
-        None | Some(TargetScale::Standardised) => Standardiser::new(data.targets(), data.weights()),
-        Some(TargetScale::Raw) => Standardiser::identity(data.targets().ncols()),
-    };
-    let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-    let targets = target_scale.apply(data.targets(), data.target_names())?;
-    check_magnitude(&targets, data)?;
-    let rounding = rounding_of(data, &target_scale);
-    let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
-    let Settings { max_iterations, seed, .. } = *settings;
-    let found = match &settings.form {
-        Form::Automatic | Form::Drawn { .. } | Form::Kernel => fit_kernel(&problem, settings, observer)?,
-        Form::Sinusoids { sparsity } => {
-            fit_sinusoids(&problem, settings, (1.0 - sparsity) * data.effective_rows(), observer)?
-        }
-        Form::Cosines(settings) => {
-            let plan = Plan { settings, max_iterations, seed };
-            cosines::fit(&problem, plan, data.effective_rows(), observer)?
-        }
-    };
-    Ok(Model {
-        settings: settings.clone(),
-        input_names: data.input_names().to_vec(),
-        target_names: data.target_names().to_vec(),
-        input_scale,
-        target_scale,
-        function: found.function,
-        trace: found.trace,
-        stop: found.stop,
-        rows: data.rows(),
-        fingerprint: data.fingerprint(),
-        input_fingerprint: (settings.form != Form::Kernel).then(|| data.input_fingerprint()),
-        weighting: data.given_weights().map(|weights| weights.as_ref().map(|_| ())),
-        encoder: None,
-        check: None,
-        error_quantiles: None,
-        writer: file::WRITER.into(),
-    })
-}
-
-impl TrainingTable {
-    /// Learns a model, which keeps the encoder and so predicts from tables of the same kind.
-    pub fn fit(&self, settings: &Settings) -> Result<Model> {
-        fit(self.dataset(), settings)?.with_encoder(self.encoder().clone())
-    }
-
-    /// The same, with an observer that sees every sweep and may ask to stop.
-    pub fn fit_observed(&self, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
-        fit_observed(self.dataset(), settings, observer)?.with_encoder(self.encoder().clone())
-    }
-}
-
-/// A few sinusoids fitted to the posterior mean of kernel machines.
-fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
-    let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
-    // Never more than rows, however much these weigh.
-    let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
-    let function = Function::Sinusoids(Box::new(Sinusoids::distilled(problem, groups, count, settings.seed)?));
-    Ok(Found { function, trace, stop })
-}
-
-/// The same of drawn features, which are reproduced at a sample of the rows; never more sinusoids than make a formula.
-fn many_rows_as_sinusoids(data: &Dataset, settings: &Settings, sparsity: f64, observer: Observer<'_>) -> Result<Model> {
-    const MOST_SINUSOIDS: f64 = 500.0;
-    let teacher = drawn::fit(data, &Settings { form: Form::DRAWN, ..settings.clone() }, observer)?;
-    let Function::Drawn(drawn) = &teacher.function else { return Err(Error::NoKernelView) };
-    let sample = match row_sample(data.rows(), EXACT_ROWS, settings.seed) {
-        Some(rows) => Cow::Owned(data.select(&rows)?),
-        None => Cow::Borrowed(data),
-    };
-    let inputs = teacher.input_scale.apply(sample.inputs(), sample.input_names())?;
-    let targets = teacher.target_scale.apply(sample.targets(), sample.target_names())?;
-    let rounding = rounding_of(&sample, &teacher.target_scale);
-    let problem = Problem::of(inputs, targets.clone(), &sample).knowing(sample.one_hot(), rounding);
-    let count = ((1.0 - sparsity) * data.effective_rows()).floor().clamp(1.0, MOST_SINUSOIDS) as usize;
-    let sinusoids = Sinusoids::of_drawn(&problem, &targets, drawn, count, settings.seed)?;
-    Ok(Model { function: Function::Sinusoids(Box::new(sinusoids)), settings: settings.clone(), ..teacher })
-}
-
-fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
-    expect_exact(problem)?;
-    let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
-    let machines = Machines::new(problem, &groups, Threads::current())?;
-    Ok(Found { function: Function::Kernel(machines), trace, stop })
-}
-
-/// The exact form factorises matrices of the size of the rows.
-fn expect_exact(problem: &Problem) -> Result<()> {
-    match problem.inputs.nrows() {
-        rows if rows > MOST_ROWS => Err(Error::Setting {
-            name: "preset",
-            problem: format!("the exact form takes at most {MOST_ROWS} rows, not {rows}; use preset cosines"),
-        }),
-        _ => Ok(()),
-    }
-}
-
-/// Variance that rounding adds to the noise of each task, on the scale of the fit. Copies of a row are one row: that their
-/// targets agree says nothing of how finely these were recorded.
-pub(crate) fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
-    let (targets, rows) = (data.targets(), data.distinct_rows());
-    let column = |c: usize| rows.iter().map(|&row| targets[(row, c)]).collect::<Vec<f64>>();
-    let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
-    // A target of two equally frequent values has a third; with more nothing could be learned.
-    (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()
-}
-
-/// Raw targets are squared and summed: refuse what would overflow.
-fn check_magnitude(targets: &Mat<f64>, data: &Dataset) -> Result<()> {
-    for (column, name) in data.target_names().iter().enumerate() {
-        if let Some(row) = targets.col_as_slice(column).iter().position(|v| v.abs() > 1e100) {
-            return Err(Error::TooLarge {
-                what: "targets",
-                row,
-                column: name.clone(),
-                value: targets[(row, column)],
-                problem: "too large to square; standardise the targets, or choose a larger unit",
-            });
-        }
-    }
-    Ok(())
 }
 
 impl Model {
@@ -270,7 +116,8 @@ impl Model {
     /// Keeps what tells whether data are those the model was fitted to, for one that was fitted to them in blocks.
     pub fn with_training_data(mut self, data: &Dataset) -> Model {
         (self.rows, self.fingerprint) = (data.rows(), data.fingerprint());
-        self.input_fingerprint = Some(data.input_fingerprint());
+        let keeps_rows = matches!(self.function, Function::Kernel(_));
+        self.input_fingerprint = (!keeps_rows).then(|| data.input_fingerprint());
         self
     }
 
