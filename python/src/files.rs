@@ -1,18 +1,17 @@
 //! Files of any number of rows: a model from them, and predictions for them, in memory that does not depend on it.
 
-use crate::checkpoint::Checkpoint;
 use crate::errors::Failure;
 use crate::model::{Model, named, told_of};
 use crate::patience::{Progress, patiently};
 use crate::training::{Training, missing_of, told};
 use pyo3::prelude::*;
-use rffblr::data::{EncodeError, Encoder, MissingInputs, Note, RoleChoice, Roles, Summary, TrainingTable, Weights};
-use rffblr::drawn::{Accumulator, BLOCK, SAMPLE, StreamFit};
+use rffblr::data::{EncodeError, Note, RoleChoice, Roles, TrainingTable, Weights};
+use rffblr::drawn::BLOCK;
 use rffblr::metrics::SplitBy;
-use rffblr::{Error, Form, Iteration, Result, Settings, fit_observed};
+use rffblr::{Error, Iteration, Result, Settings};
 use rffblr_methods::evaluate;
 use rffblr_methods::folds::Folds;
-use rffblr_tables::{Parts, Types, Writer};
+use rffblr_tables::{FileFit, FromFiles, Parts, Stage, Writer};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -61,11 +60,10 @@ pub fn fit_files(
         None => None,
     };
     let roles = Roles { targets: files.targets, ignore: files.ignore, weight, ..Roles::default() };
-    let parts = Parts::open(&files.paths, &RoleChoice::from(roles.clone()).read_options()).map_err(Failure::from)?;
-    let (hold_out, checkpoint) = (files.hold_out, files.checkpoint);
-    let fitted = watched(py, threads, listener, move |tell| {
-        Fit { parts, settings, missing, hold_out, checkpoint, tell }.fit(roles)
-    })?;
+    let choice = RoleChoice::from(roles);
+    let parts = Parts::open(&files.paths, &choice.read_options()).map_err(Failure::from)?;
+    let job = FileFit { choice, missing, settings, hold_out: files.hold_out, checkpoint: files.checkpoint };
+    let fitted = watched(py, threads, listener, move |tell| fit(parts, job, tell))?;
     let (model, training) = fitted.map_err(Failure::from)?;
     Ok(Model::of(model, Some(training)))
 }
@@ -94,92 +92,52 @@ fn observe(tell: Tell<'_>, step: &Iteration) -> ControlFlow<()> {
     if tell(Event::Step(step.clone())) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-struct Fit<'a> {
-    parts: Parts,
-    settings: Settings,
-    missing: MissingInputs,
-    hold_out: bool,
-    checkpoint: Option<PathBuf>,
-    tell: Tell<'a>,
+fn fit(parts: Parts, job: FileFit, tell: Tell<'_>) -> Result<(rffblr::Model, Training)> {
+    let (settings, hold_out, checkpoint) = (job.settings.clone(), job.hold_out, job.checkpoint.clone());
+    let found = parts.fit(job, &|stage| match stage {
+        Stage::Learning(step) => observe(tell, step),
+        Stage::Reading(bytes, of) => passed(tell, "reading", bytes, of),
+        Stage::Adding(rows, of) => passed(tell, "adding up rows", rows, of),
+    })?;
+    let found = match found {
+        FromFiles::Model(found) => *found,
+        FromFiles::Table(training) => return in_memory(*training, &settings, hold_out, tell),
+    };
+    let mut model = found.fitted.model;
+    if let Some((inputs, held_out)) = found.fitted.held_out {
+        model = model.with_check(evaluate::held_out_check(&found.fitted.sample, &inputs, held_out, settings.seed)?)?;
+    }
+    if let Some(path) = checkpoint {
+        // The model is there. A file that cannot be removed does no harm.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok((model, Training::of_sample(found.encoder, found.fitted.sample, found.notes)))
 }
 
-impl Fit<'_> {
-    fn fit(self, roles: Roles) -> Result<(rffblr::Model, Training)> {
-        let bytes = self.parts.bytes();
-        let (types, summary) = self.parts.summarise(SAMPLE, self.settings.seed, |block| {
-            (self.tell)(Event::Pass("reading", block.bytes_read, bytes));
-            ControlFlow::Continue(())
-        })?;
-        let roles = RoleChoice::from(roles).resolve(&summary.sample().0)?;
-        let settings = self.settings.for_rows(usize::try_from(summary.rows()).unwrap_or(usize::MAX));
-        match settings.form {
-            Form::Drawn { .. } => self.streamed(types, &summary, &roles, &settings),
-            _ => self.in_memory(&summary, roles, &settings),
-        }
-    }
+/// Passes are not stopped.
+fn passed(tell: Tell<'_>, what: &'static str, done: u64, total: u64) -> ControlFlow<()> {
+    tell(Event::Pass(what, done, total));
+    ControlFlow::Continue(())
+}
 
-    /// Drawn features: one pass over the rows.
-    fn streamed(
-        self,
-        types: Types,
-        summary: &Summary,
-        roles: &Roles,
-        settings: &Settings,
-    ) -> Result<(rffblr::Model, Training)> {
-        let (encoder, mut notes) = Encoder::learn_summary(summary, roles, self.missing)?;
-        let mut checkpoint = match &self.checkpoint {
-            None => None,
-            Some(path) => Some(Checkpoint::new(path, &self.parts, summary, &encoder, settings, self.hold_out)),
-        };
-        let resume = checkpoint.as_ref().map(Checkpoint::read).transpose()?.flatten();
-        let (seed, hold_out, tell) = (settings.seed, self.hold_out, self.tell);
-        let observer = |step: &Iteration| observe(tell, step);
-        let fit = StreamFit { summary, seed, encoder: &encoder, settings, hold_out, observer: &observer, resume };
-        let found = fit.fit(&self.parts.typed(types), &mut |rows: u64, sums: &Accumulator| {
-            if let Some(checkpoint) = &mut checkpoint {
-                checkpoint.save(rows, sums)?;
-            }
-            tell(Event::Pass("adding up rows", rows, summary.rows()));
-            Ok(())
-        })?;
-        let mut model = found.model;
-        if let Some((inputs, held_out)) = found.held_out {
-            model = model.with_check(evaluate::held_out_check(&found.sample, &inputs, held_out, seed)?)?;
+/// A table with few rows, or a form that needs all of them at once.
+fn in_memory(
+    training: TrainingTable,
+    settings: &Settings,
+    hold_out: bool,
+    tell: Tell<'_>,
+) -> Result<(rffblr::Model, Training)> {
+    let mut model = training.fit_observed(settings, &|step| observe(tell, step))?;
+    if hold_out && training.rows().len() >= FOLDS {
+        let folds = Folds::random(training.rows().len(), FOLDS, settings.seed)?
+            .among(training.rows(), training.table().rows())?;
+        let by = SplitBy::Random { seed: settings.seed };
+        let observer = |refits: evaluate::Refits| passed(tell, "refitting", refits.done as u64, refits.total as u64);
+        if let Some((check, _)) = evaluate::check(settings, &training, &folds, by, &observer)? {
+            model = model.with_check(check)?;
         }
-        notes.extend(encoder.suspicions(&found.sample));
-        if let Some(checkpoint) = checkpoint {
-            checkpoint.remove();
-        }
-        Ok((model, Training::of_sample(encoder, found.sample, notes)))
     }
-
-    /// Any other form needs all rows at once; the sample has them if they are not too many.
-    fn in_memory(&self, summary: &Summary, roles: Roles, settings: &Settings) -> Result<(rffblr::Model, Training)> {
-        let (table, _) = summary.sample();
-        if (table.rows() as u64) < summary.rows() {
-            let problem = format!(
-                "this one needs all {} rows in memory, and from files takes at most {SAMPLE}; use preset cosines",
-                summary.rows()
-            );
-            return Err(Error::Setting { name: "preset", problem });
-        }
-        let training = TrainingTable::new(table, roles, self.missing)?;
-        let mut model = fit_observed(training.dataset(), settings, &|step| observe(self.tell, step))?;
-        model = model.with_encoder(training.encoder().clone())?;
-        if self.hold_out && training.rows().len() >= FOLDS {
-            let folds = Folds::random(training.rows().len(), FOLDS, settings.seed)?
-                .among(training.rows(), training.table().rows())?;
-            let by = SplitBy::Random { seed: settings.seed };
-            let observer = |refits: evaluate::Refits| {
-                (self.tell)(Event::Pass("refitting", refits.done as u64, refits.total as u64));
-                ControlFlow::Continue(())
-            };
-            if let Some((check, _)) = evaluate::check(settings, &training, &folds, by, &observer)? {
-                model = model.with_check(check)?;
-            }
-        }
-        Ok((model, Training::of_table(training)?))
-    }
+    Ok((model, Training::of_table(training)?))
 }
 
 /// Writes predictions for the rows of files, and returns how many they are with notes on the inputs. The listener has

@@ -5,7 +5,6 @@ mod arrays;
 mod baseline;
 mod blocks;
 mod check;
-mod checkpoint;
 mod errors;
 mod explain;
 mod files;

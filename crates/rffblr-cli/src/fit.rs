@@ -3,13 +3,14 @@
 use crate::checking::{self, Plan, Wanted, wanted};
 use crate::output::{self, significant};
 use crate::settings::SettingArguments;
-use crate::streamed::{Fitted, Watch, fit_files, fit_table, is_streamed};
+use crate::streamed::{Fitted, fit_files, fit_table, is_streamed};
 use crate::training::{TableArguments, file_of};
 use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 use rffblr::data::Dataset;
 use rffblr::metrics::{LEVEL, ReferenceMean, Scores, Spread, with_error};
 use rffblr::{EXACT_ROWS, Form, Iteration, Model, Settings, Stop};
+use rffblr_tables::FileFit;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -60,25 +61,24 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_writable(&path, arguments.force)?;
     }
     let paths: Vec<PathBuf> = [&arguments.table.data].into_iter().chain(&arguments.more).cloned().collect();
-    let watch = Watch {
-        checkpoint: arguments.checkpoint.as_deref(),
-        hold_out: arguments.check != Some(Wanted::Off),
-        quiet: arguments.quiet,
-    };
-    if is_streamed(&paths) || arguments.checkpoint.is_some() {
-        expect_streamable(arguments, &settings)?;
+    let hold_out = arguments.check != Some(Wanted::Off);
+    let training = if is_streamed(&paths) || arguments.checkpoint.is_some() {
         let (_, choice, options) = arguments.table.wanted()?;
-        let fitted = fit_files(&paths, &choice, (&options, arguments.table.missing()), &settings, &watch)?;
-        return finish_streamed(arguments, fitted, &path);
-    }
-    let training = arguments.table.read(arguments.quiet)?;
-    let roles = training.roles();
-    let rows = training.rows().len();
+        let (missing, checkpoint) = (arguments.table.missing(), arguments.checkpoint.clone());
+        let job = FileFit { choice, missing, settings: settings.clone(), hold_out, checkpoint };
+        expect_streamable(arguments)?;
+        match fit_files(&paths, &options, job, arguments.quiet)? {
+            Ok(fitted) => return finish_streamed(arguments, fitted, &path),
+            Err(training) => training,
+        }
+    } else {
+        arguments.table.read(arguments.quiet)?
+    };
+    let (roles, rows) = (training.roles(), training.rows().len());
     let drawn = rows > EXACT_ROWS && matches!(settings.for_rows(rows).form, Form::Drawn { .. });
     let in_one = !matches!(arguments.check, Some(Wanted::Refits(_))) && roles.group.is_none() && roles.time.is_none();
     if drawn && in_one {
-        let mut fitted = fit_table(training.table(), training.encoder(), &settings, &watch)?;
-        fitted.model = fitted.model.with_training_data(training.dataset());
+        let fitted = fit_table(&training, &settings.for_rows(rows), hold_out, arguments.quiet)?;
         return finish_streamed(arguments, fitted, &path);
     }
     let plan = Plan::new(arguments.check, &training, settings.seed)?;
@@ -114,10 +114,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// What needs all rows at once is refused.
-fn expect_streamable(arguments: &Arguments, settings: &Settings) -> Result<()> {
-    if !matches!(settings.form, Form::Automatic | Form::Drawn { .. }) {
-        bail!("this preset needs all rows in memory, and these are read in blocks; use preset cosines");
-    }
+fn expect_streamable(arguments: &Arguments) -> Result<()> {
     if matches!(arguments.check, Some(Wanted::Refits(_))) {
         bail!("refits need all rows in memory, and these are read in blocks; leave --check out to hold rows out");
     }
@@ -126,10 +123,7 @@ fn expect_streamable(arguments: &Arguments, settings: &Settings) -> Result<()> {
 
 /// Writes the model and says how it did.
 fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result<()> {
-    let Fitted { mut model, check, rows, seconds } = fitted;
-    if let Some(check) = check {
-        model = model.with_check(check)?;
-    }
+    let Fitted { model, rows, seconds } = fitted;
     output::deliver(&model.to_json()?, path, arguments.force)?;
     if let Some(checkpoint) = &arguments.checkpoint {
         // The model is there: the way to it is not needed any more.

@@ -1,26 +1,20 @@
-//! Fitting to many rows: from memory or from files that are never all in memory, with scores on rows held out until then,
-//! and a checkpoint to go on from.
+//! Fitting to many rows, from memory or from files that are never all in memory, and scores on rows held out until then.
 
 use crate::output;
 use crate::training::tell;
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use indicatif::ProgressBar;
-use rffblr::data::{Encoder, MissingInputs, RoleChoice, Summary, TrainingTable};
-use rffblr::drawn::{Accumulator, BlockSource, SAMPLE, StreamFit};
-use rffblr::internals::write_whole;
-use rffblr::metrics::Check;
-use rffblr::{Form, Model, Settings};
+use rffblr::data::{Summary, TrainingTable};
+use rffblr::drawn::{SAMPLE, StreamFit, Streamed};
+use rffblr::{Iteration, Model, Settings};
 use rffblr_methods::evaluate::held_out_check;
-use rffblr_tables::{Parts, ReadOptions};
-use serde::{Deserialize, Serialize};
+use rffblr_tables::{FileFit, FromFiles, Parts, ReadOptions, Stage};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Files above this size are not read into memory.
 const IN_MEMORY: u64 = 64 << 20;
-/// Seconds between two checkpoints.
-const PAUSE: f64 = 20.0;
 
 /// Whether tables at these paths are read block by block: several files, a folder, a pattern or a large file.
 pub fn is_streamed(paths: &[PathBuf]) -> bool {
@@ -31,141 +25,97 @@ pub fn is_streamed(paths: &[PathBuf]) -> bool {
     path.is_dir() || is_pattern || (is_large && !is_arff)
 }
 
-/// A model of many rows, and how it did on rows held out.
+/// A model of many rows, with its scores on rows held out if there were any.
 pub struct Fitted {
     pub model: Model,
-    pub check: Option<Check>,
     pub rows: u64,
     pub seconds: f64,
 }
 
-/// How the fit is watched and kept.
-pub struct Watch<'a> {
-    pub checkpoint: Option<&'a Path>,
-    pub hold_out: bool,
-    pub quiet: bool,
-}
-
-/// Fits to files.
+/// Fits to files; a table to fit to comes back where another form is wanted, or the rows are few.
 pub fn fit_files(
     paths: &[PathBuf],
-    choice: &RoleChoice,
-    (options, missing): (&ReadOptions, MissingInputs),
-    settings: &Settings,
-    watch: &Watch<'_>,
-) -> Result<Fitted> {
+    options: &ReadOptions,
+    job: FileFit,
+    quiet: bool,
+) -> Result<std::result::Result<Fitted, TrainingTable>> {
+    let (start, seed) = (Instant::now(), job.settings.seed);
     let parts = Parts::open(paths, options)?;
-    let start = Instant::now();
-    let bar = bar(watch.quiet, parts.bytes(), "first pass, what the columns are: {percent} %  {elapsed}, {eta} left");
-    let found = parts.summarise(SAMPLE, settings.seed, |block| {
-        bar.set_position(block.bytes_read);
+    let reading = bar(quiet, parts.bytes(), "first pass, what the columns are: {percent} %  {elapsed}, {eta} left");
+    let (learning, adding) = (learning_bar(quiet), bar(quiet, 0, ADDING));
+    let found = parts.fit(job, &|stage| {
+        match stage {
+            Stage::Reading(bytes, _) => reading.set_position(bytes),
+            Stage::Learning(step) => {
+                reading.finish_and_clear();
+                show(&learning, step);
+            }
+            Stage::Adding(rows, of) => {
+                learning.finish_and_clear();
+                adding.set_length(of);
+                adding.set_position(rows);
+            }
+        }
         ControlFlow::Continue(())
     });
-    bar.finish_and_clear();
-    let (types, summary) = found?;
-    let (sample, _) = summary.sample();
-    if settings.for_rows(sample.rows()).form == Form::Kernel {
-        // Few rows after all: the sample has them, and the exact form is for them.
-        let training = TrainingTable::new(sample, choice.clone(), missing)?;
-        let (model, rows) = (training.fit(settings)?, summary.rows());
-        return Ok(Fitted { model, check: None, rows, seconds: start.elapsed().as_secs_f64() });
+    [reading, learning, adding].iter().for_each(ProgressBar::finish_and_clear);
+    match found? {
+        FromFiles::Table(training) => {
+            if !quiet {
+                training.notes().iter().for_each(tell);
+            }
+            Ok(Err(*training))
+        }
+        FromFiles::Model(found) => {
+            if !quiet {
+                found.notes.iter().for_each(tell);
+            }
+            Ok(Ok(finished(found.fitted, found.rows, seed, start)?))
+        }
     }
-    let roles = choice.clone().resolve(&sample)?;
-    let (encoder, notes) = Encoder::learn_summary(&summary, &roles, missing)?;
-    if !watch.quiet {
-        notes.iter().for_each(tell);
-    }
-    let files: Vec<String> = parts.files().iter().map(|file| file.display().to_string()).collect();
-    let what = What {
-        files,
-        bytes: parts.bytes(),
-        rows: summary.rows(),
-        encoder,
-        settings: settings.clone(),
-        hold_out: watch.hold_out,
-    };
-    fit(&parts.typed(types), &summary, what, watch, start)
 }
 
 /// Fits to a table in memory.
-pub fn fit_table(
-    table: &rffblr::table::Table,
-    encoder: &Encoder,
-    settings: &Settings,
-    watch: &Watch<'_>,
-) -> Result<Fitted> {
+pub fn fit_table(training: &TrainingTable, settings: &Settings, hold_out: bool, quiet: bool) -> Result<Fitted> {
     let start = Instant::now();
     let mut summary = Summary::new(SAMPLE, settings.seed);
-    summary.add(table, 0)?;
-    let rows = summary.rows();
-    let what = What {
-        files: Vec::new(),
-        bytes: 0,
-        rows,
-        encoder: encoder.clone(),
-        settings: settings.clone(),
-        hold_out: watch.hold_out,
+    summary.add(training.table(), 0)?;
+    let (learning, adding) = (learning_bar(quiet), bar(quiet, summary.rows(), ADDING));
+    let observer = |step: &Iteration| {
+        show(&learning, step);
+        ControlFlow::Continue(())
     };
-    fit(table, &summary, what, watch, start)
-}
-
-/// What a checkpoint is of: it is of no use for anything else.
-#[derive(Serialize, Deserialize, PartialEq)]
-struct What {
-    files: Vec<String>,
-    bytes: u64,
-    rows: u64,
-    encoder: Encoder,
-    settings: Settings,
-    hold_out: bool,
-}
-
-fn fit(source: &dyn BlockSource, summary: &Summary, what: What, watch: &Watch<'_>, start: Instant) -> Result<Fitted> {
-    let settings = match what.settings.form {
-        Form::Automatic => Settings { form: Form::DRAWN, ..what.settings },
-        _ => what.settings.clone(),
-    };
-    let resume = match watch.checkpoint.filter(|path| path.exists()) {
-        Some(path) => Some(read_checkpoint(path, &what)?),
-        None => None,
-    };
-    if let (Some(sums), false) = (&resume, watch.quiet) {
-        output::note(&format!("going on after {} rows of the checkpoint", sums.rows()));
-    }
-    let learning = bar(watch.quiet, 0, "learning the kernel on a sample: step {pos}  {msg}  {elapsed}");
-    let passing = bar(watch.quiet, summary.rows(), "row {human_pos} of {human_len}  {elapsed}, {eta} left");
-    let job = StreamFit {
-        summary,
-        seed: settings.seed,
-        encoder: &what.encoder,
-        settings: &settings,
-        hold_out: watch.hold_out,
-        observer: &|step| {
-            learning.inc(1);
-            learning.set_message(format!("objective {:.1}", step.objective));
-            ControlFlow::Continue(())
-        },
-        resume,
-    };
-    let mut written: Option<Instant> = None;
-    let fitted = job.fit(source, &mut |rows, sums| {
+    let (seed, encoder) = (settings.seed, training.encoder());
+    let job = StreamFit { summary: &summary, seed, encoder, settings, hold_out, observer: &observer, resume: None };
+    let found = job.fit(training.table(), &mut |rows, _| {
         learning.finish_and_clear();
-        passing.set_position(rows);
-        if let Some(path) = watch.checkpoint
-            && written.is_none_or(|written| written.elapsed().as_secs_f64() > PAUSE)
-        {
-            write_checkpoint(path, &what, sums)?;
-            written = Some(Instant::now());
-        }
+        adding.set_position(rows);
         Ok(())
     });
-    passing.finish_and_clear();
-    let fitted = fitted?;
-    let check = match fitted.held_out {
-        None => None,
-        Some((inputs, held_out)) => Some(held_out_check(&fitted.sample, &inputs, held_out, settings.seed)?),
-    };
-    Ok(Fitted { model: fitted.model, check, rows: summary.rows(), seconds: start.elapsed().as_secs_f64() })
+    [learning, adding].iter().for_each(ProgressBar::finish_and_clear);
+    let mut fitted = finished(found?, summary.rows(), seed, start)?;
+    fitted.model = fitted.model.with_training_data(training.dataset());
+    Ok(fitted)
+}
+
+/// The model with its scores.
+fn finished(found: Streamed, rows: u64, seed: u64, start: Instant) -> Result<Fitted> {
+    let mut model = found.model;
+    if let Some((inputs, held_out)) = found.held_out {
+        model = model.with_check(held_out_check(&found.sample, &inputs, held_out, seed)?)?;
+    }
+    Ok(Fitted { model, rows, seconds: start.elapsed().as_secs_f64() })
+}
+
+const ADDING: &str = "row {human_pos} of {human_len}  {elapsed}, {eta} left";
+
+fn learning_bar(quiet: bool) -> ProgressBar {
+    bar(quiet, 0, "learning the kernel on a sample: step {pos}  {msg}  {elapsed}")
+}
+
+fn show(bar: &ProgressBar, step: &Iteration) {
+    bar.inc(1);
+    bar.set_message(format!("objective {:.1}", step.objective));
 }
 
 fn bar(quiet: bool, length: u64, template: &str) -> ProgressBar {
@@ -175,43 +125,4 @@ fn bar(quiet: bool, length: u64, template: &str) -> ProgressBar {
     let bar = output::progress(length, template);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
-}
-
-/// First line of a checkpoint; the sums follow.
-#[derive(Serialize, Deserialize)]
-struct Header {
-    format: String,
-    version: u64,
-    of: What,
-}
-
-const FORMAT: &str = "rffblr-checkpoint";
-const VERSION: u64 = 1;
-
-fn write_checkpoint(path: &Path, what: &What, sums: &Accumulator) -> rffblr::Result<()> {
-    let failed = |problem: String| rffblr::Error::Checkpoint { path: path.to_owned(), problem };
-    let header = serde_json::json!({ "format": FORMAT, "version": VERSION, "of": what });
-    let bytes = sums.to_bytes()?;
-    let write = |file: &mut dyn std::io::Write| {
-        file.write_all(header.to_string().as_bytes())?;
-        file.write_all(b"\n")?;
-        file.write_all(&bytes)
-    };
-    write_whole(path, true, write).map_err(|problem: std::io::Error| failed(problem.to_string()))
-}
-
-fn read_checkpoint(path: &Path, what: &What) -> Result<Accumulator> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
-    let header: Option<Header> = serde_json::from_slice(&bytes[..end]).ok();
-    match header {
-        Some(header) if header.format == FORMAT && header.version == VERSION && header.of == *what => {
-            Accumulator::from_bytes(&bytes[end + 1..])
-                .with_context(|| format!("{} is damaged; remove it to start again", path.display()))
-        }
-        Some(header) if header.format == FORMAT => {
-            bail!("{} is of other data, settings or another version; name another file, or remove it", path.display())
-        }
-        _ => bail!("{} is not a checkpoint; name another file", path.display()),
-    }
 }

@@ -53,7 +53,7 @@ use std::path::Path;
 
 pub use error::{Place, TableError};
 pub use rffblr::table::{Column, ColumnsError, Format, MISSING, ReadOptions, Table, Values, nearest};
-pub use stream::{Block, Blocks, Parts, TypedParts, Types};
+pub use stream::{Block, Blocks, FileFit, FileModel, FromFiles, Parts, Stage, TypedParts, Types};
 pub use write::{Writer, write_csv, write_parquet};
 
 use rffblr::internals::check_names;

@@ -1,9 +1,12 @@
 //! Tables larger than memory: files with the same columns, read one after another in blocks of rows.
 
+mod checkpoint;
 mod files;
+mod fit;
 mod pass;
 mod source;
 
+pub use fit::{FileFit, FileModel, FromFiles, Stage};
 pub use source::TypedParts;
 
 use std::ops::ControlFlow;

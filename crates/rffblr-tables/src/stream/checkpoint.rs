@@ -1,10 +1,10 @@
 //! A file from which a pass over many rows goes on after it was broken off.
 
+use super::{FileFit, Parts};
 use rffblr::data::{Encoder, Present, Summary};
 use rffblr::drawn::Accumulator;
 use rffblr::internals::write_whole;
-use rffblr::{Error, Result, Settings};
-use rffblr_tables::Parts;
+use rffblr::{Error, Result};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const MAGIC: &[u8; 8] = b"RFFBLRC1";
 const INTERVAL: Duration = Duration::from_secs(30);
 const SHARE: u32 = 20;
 
-pub struct Checkpoint {
+pub(super) struct Checkpoint {
     path: PathBuf,
     /// Everything the sums depend on, as text.
     purpose: String,
@@ -24,25 +24,18 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    pub fn new(
-        path: &Path,
-        parts: &Parts,
-        summary: &Summary,
-        encoder: &Encoder,
-        settings: &Settings,
-        hold_out: bool,
-    ) -> Checkpoint {
+    pub(super) fn new(path: &Path, parts: &Parts, summary: &Summary, encoder: &Encoder, job: &FileFit) -> Checkpoint {
         let numbers = |present: &Present| match present {
             Present::Numbers(moments) => Some(*moments),
             Present::Texts(_) => None,
         };
         let columns: Vec<_> = summary.columns().iter().map(|column| (&column.name, numbers(&column.present))).collect();
-        let about = (parts.files(), parts.bytes(), summary.rows(), columns, encoder, settings, hold_out);
+        let about = (parts.files(), parts.bytes(), summary.rows(), columns, encoder, &job.settings, job.hold_out);
         Checkpoint { path: path.to_owned(), purpose: format!("{about:?}"), next: Instant::now() }
     }
 
     /// The sums that were saved, if any were.
-    pub fn read(&self) -> Result<Option<Accumulator>> {
+    pub(super) fn read(&self) -> Result<Option<Accumulator>> {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(problem) if problem.kind() == ErrorKind::NotFound => return Ok(None),
@@ -59,7 +52,7 @@ impl Checkpoint {
     }
 
     /// Saves the sums, the first time and then now and again.
-    pub fn save(&mut self, rows: u64, sums: &Accumulator) -> Result<()> {
+    pub(super) fn save(&mut self, rows: u64, sums: &Accumulator) -> Result<()> {
         let start = Instant::now();
         if rows > 0 && start < self.next {
             return Ok(());
@@ -71,10 +64,5 @@ impl Checkpoint {
         written.map_err(Error::io(&self.path))?;
         self.next = Instant::now() + INTERVAL.max(SHARE * start.elapsed());
         Ok(())
-    }
-
-    /// The fit is done. A file that cannot be removed does no harm.
-    pub fn remove(self) {
-        let _ = fs::remove_file(self.path);
     }
 }

@@ -1,0 +1,109 @@
+//! A model from files: what the columns are in a first pass, then one pass over the rows.
+
+use super::checkpoint::Checkpoint;
+use super::{Parts, Types};
+use rffblr::data::{Encoder, MissingInputs, Note, RoleChoice, Summary, TrainingTable};
+use rffblr::drawn::{Accumulator, SAMPLE, StreamFit, Streamed};
+use rffblr::{Error, Form, Iteration, Result, Settings};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+/// What is fitted to files, and how.
+pub struct FileFit {
+    /// The parts that columns play.
+    pub choice: RoleChoice,
+    /// What happens to missing inputs.
+    pub missing: MissingInputs,
+    /// Of the model.
+    pub settings: Settings,
+    /// Whether rows are held out until the model is scored on them.
+    pub hold_out: bool,
+    /// File to go on from.
+    pub checkpoint: Option<PathBuf>,
+}
+
+/// How far a fit to files is.
+pub enum Stage<'a> {
+    /// The first pass: bytes that are read, of so many.
+    Reading(u64, u64),
+    /// A step of learning.
+    Learning(&'a Iteration),
+    /// The second pass: rows that are added up, of so many.
+    Adding(u64, u64),
+}
+
+/// What files gave.
+pub enum FromFiles {
+    /// A model of drawn features.
+    Model(Box<FileModel>),
+    /// A table to fit to: the rows are few, or the form needs them all at once.
+    Table(Box<TrainingTable>),
+}
+
+/// A model of many rows.
+pub struct FileModel {
+    /// The model, and how it did on rows held out.
+    pub fitted: Streamed,
+    /// What the columns became.
+    pub encoder: Encoder,
+    /// What a user should know about the files.
+    pub notes: Vec<Note>,
+    /// Number of rows.
+    pub rows: u64,
+}
+
+impl Parts {
+    /// Fits a model of drawn features, or gives the table where another form is wanted or the rows are few. Asked to stop,
+    /// learning ends early; `tell` is not asked during passes.
+    pub fn fit(self, job: FileFit, tell: &(dyn Fn(Stage<'_>) -> ControlFlow<()> + Sync)) -> Result<FromFiles> {
+        let bytes = self.bytes();
+        let (types, summary) = self.summarise(SAMPLE, job.settings.seed, |block| {
+            let _ = tell(Stage::Reading(block.bytes_read, bytes));
+            ControlFlow::Continue(())
+        })?;
+        let rows = usize::try_from(summary.rows()).unwrap_or(usize::MAX);
+        let settings = job.settings.for_rows(rows);
+        if matches!(settings.form, Form::Drawn { .. }) {
+            return self.fit_drawn(types, &summary, &FileFit { settings, ..job }, tell);
+        }
+        let (table, _) = summary.sample();
+        if table.rows() < rows {
+            let problem =
+                format!("this one needs all {rows} rows in memory, and from files takes at most {SAMPLE}; use cosines");
+            return Err(Error::Setting { name: "preset", problem });
+        }
+        Ok(FromFiles::Table(Box::new(TrainingTable::new(table, job.choice, job.missing)?)))
+    }
+
+    fn fit_drawn(
+        self,
+        types: Types,
+        summary: &Summary,
+        job: &FileFit,
+        tell: &(dyn Fn(Stage<'_>) -> ControlFlow<()> + Sync),
+    ) -> Result<FromFiles> {
+        let roles = job.choice.clone().resolve(&summary.sample().0)?;
+        let (encoder, mut notes) = Encoder::learn_summary(summary, &roles, job.missing)?;
+        let mut checkpoint = job.checkpoint.as_deref().map(|path| Checkpoint::new(path, &self, summary, &encoder, job));
+        let resume = checkpoint.as_ref().map(Checkpoint::read).transpose()?.flatten();
+        let observer = |step: &Iteration| tell(Stage::Learning(step));
+        let fit = StreamFit {
+            summary,
+            seed: job.settings.seed,
+            encoder: &encoder,
+            settings: &job.settings,
+            hold_out: job.hold_out,
+            observer: &observer,
+            resume,
+        };
+        let fitted = fit.fit(&self.typed(types), &mut |rows: u64, sums: &Accumulator| {
+            if let Some(checkpoint) = &mut checkpoint {
+                checkpoint.save(rows, sums)?;
+            }
+            let _ = tell(Stage::Adding(rows, summary.rows()));
+            Ok(())
+        })?;
+        notes.extend(encoder.suspicions(&fitted.sample));
+        Ok(FromFiles::Model(Box::new(FileModel { fitted, encoder, notes, rows: summary.rows() })))
+    }
+}
