@@ -1,9 +1,12 @@
 //! Several kernels in one model: task by task it is the models of the groups alone.
 
+use super::sinusoids::Sinusoids;
 use super::*;
 use crate::explain::{Explainer, Shapley, VarianceShares};
+use crate::kernel::Machines;
 use crate::kernel::{Family, Kernel, Shared};
 use crate::linalg::{select_columns, select_rows};
+use crate::settings::Form;
 use rand_distr::{Distribution, StandardNormal};
 
 impl Model {
