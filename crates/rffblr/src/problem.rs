@@ -212,6 +212,23 @@ impl Problem {
     }
 }
 
+/// Where each task is if some lists together name every task once: its list, and its place there.
+pub fn places<'a>(lists: impl Iterator<Item = &'a Vec<usize>>) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, (usize, usize))> = Vec::new();
+    for (list, tasks) in lists.enumerate() {
+        found.extend(tasks.iter().enumerate().map(|(place, &task)| (task, (list, place))));
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(_, place)| place).collect()
+}
+
+/// Puts the columns of a table of some tasks where they are in one of all tasks, from a row on.
+pub fn spread(tasks: &[usize], from: &Mat<f64>, to: &mut Mat<f64>, start: usize) {
+    for (i, &task) in tasks.iter().enumerate() {
+        to.col_as_slice_mut(task)[start..start + from.nrows()].copy_from_slice(from.col_as_slice(i));
+    }
+}
+
 impl Group {
     /// Mean over its tasks of what rounding adds to their noise.
     pub fn rounding(&self, problem: &Problem) -> f64 {

@@ -39,6 +39,18 @@ pub fn row_hash(seed: u64, row: u64) -> u64 {
     mix(mix(seed.wrapping_add(GOLDEN)).wrapping_add(GOLDEN.wrapping_mul(row)))
 }
 
+/// The rows of a sample, rising; `None` if these are all.
+pub(crate) fn row_sample(rows: usize, count: usize, seed: u64) -> Option<Vec<usize>> {
+    if rows <= count {
+        return None;
+    }
+    let mut hashed: Vec<(u64, usize)> = (0..rows).map(|row| (row_hash(seed, row as u64), row)).collect();
+    hashed.select_nth_unstable(count);
+    let mut chosen: Vec<usize> = hashed[..count].iter().map(|(_, row)| *row).collect();
+    chosen.sort_unstable();
+    Some(chosen)
+}
+
 impl Summary {
     /// A summary of no rows, whose sample will have at most `most_rows`.
     pub fn new(most_rows: usize, seed: u64) -> Summary {

@@ -204,6 +204,7 @@ impl Lifted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::learn::tests::eliminated;
     use std::f64::consts::TAU;
 
     /// Three tasks, weights 1, 2 and 0.5, the last two inputs one text, the second target rounded.
@@ -267,21 +268,8 @@ mod tests {
             let rows: Vec<usize> =
                 (0..9).filter(|&n| !missing(n, c)).flat_map(|n| std::iter::repeat_n(n, weights[n] as usize)).collect();
             let (size, noise) = (rows.len(), noise[c] + problem.rounding[c]);
-            let mut k = Mat::from_fn(size, size, |i, j| full[(rows[i], rows[j])] + if i == j { noise } else { 0.0 });
-            let mut z: Vec<f64> = rows.iter().map(|&n| y[(n, c)]).collect();
-            let (mut ln_det, mut energy) = (0.0, 0.0);
-            for p in 0..size {
-                ln_det += k[(p, p)].ln();
-                energy += z[p] * z[p] / k[(p, p)];
-                for i in p + 1..size {
-                    let share = k[(i, p)] / k[(p, p)];
-                    for j in p..size {
-                        let v = k[(p, j)];
-                        k[(i, j)] -= share * v;
-                    }
-                    z[i] -= share * z[p];
-                }
-            }
+            let k = Mat::from_fn(size, size, |i, j| full[(rows[i], rows[j])] + if i == j { noise } else { 0.0 });
+            let (ln_det, energy) = eliminated(k, rows.iter().map(|&n| y[(n, c)]).collect());
             let amplitude = energy / size as f64;
             expected -= 0.5 * (ln_det + size as f64 * (amplitude * TAU).ln() + energy / amplitude);
         }

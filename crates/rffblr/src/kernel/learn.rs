@@ -245,8 +245,26 @@ pub(super) fn factorised(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// ln |K| and zᵀK⁻¹z by elimination.
+    pub(crate) fn eliminated(mut k: Mat<f64>, mut z: Vec<f64>) -> (f64, f64) {
+        let (mut ln_det, mut energy) = (0.0, 0.0);
+        for p in 0..z.len() {
+            ln_det += k[(p, p)].ln();
+            energy += z[p] * z[p] / k[(p, p)];
+            for i in p + 1..z.len() {
+                let share = k[(i, p)] / k[(p, p)];
+                for j in p..z.len() {
+                    let v = k[(p, j)];
+                    k[(i, j)] -= share * v;
+                }
+                z[i] -= share * z[p];
+            }
+        }
+        (ln_det, energy)
+    }
 
     /// Three tasks, the last with gaps; weights 1, 2 and 0.5.
     fn problem(weighted: bool, gaps: bool) -> Problem {
@@ -301,19 +319,9 @@ mod tests {
             let rows: Vec<usize> =
                 (0..8).filter(|&n| !missing(n, c)).flat_map(|n| std::iter::repeat_n(n, weights[n] as usize)).collect();
             let (size, noise) = (rows.len(), noise + problem.rounding[c]);
-            let mut k = Mat::from_fn(size, size, |i, j| full[(rows[i], rows[j])] + if i == j { noise } else { 0.0 });
-            let mut z: Vec<f64> = rows.iter().map(|&n| y[(n, c)]).collect();
-            for p in 0..size {
-                expected -= 0.5 * (k[(p, p)].ln() + z[p] * z[p] / k[(p, p)] + TAU.ln());
-                for i in p + 1..size {
-                    let share = k[(i, p)] / k[(p, p)];
-                    for j in p..size {
-                        let v = k[(p, j)];
-                        k[(i, j)] -= share * v;
-                    }
-                    z[i] -= share * z[p];
-                }
-            }
+            let k = Mat::from_fn(size, size, |i, j| full[(rows[i], rows[j])] + if i == j { noise } else { 0.0 });
+            let (ln_det, energy) = eliminated(k, rows.iter().map(|&n| y[(n, c)]).collect());
+            expected -= 0.5 * (ln_det + energy + size as f64 * TAU.ln());
         }
         for (i, (at, typical)) in at.iter().zip(&evidence.prior.mean).enumerate() {
             let width = [3.0, 3.0, 3.0, 1.0, 1.0, 0.7, 0.7, 0.7][i];

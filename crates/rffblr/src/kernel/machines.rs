@@ -3,7 +3,7 @@
 use super::{Kernel, KernelMachine, LeftOut};
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef, Threads};
-use crate::problem::Problem;
+use crate::problem::{Problem, places, spread};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -29,9 +29,7 @@ pub(crate) struct Member {
 impl Member {
     /// Puts the columns of a table of this machine's tasks where they are in one of all tasks.
     fn spread(&self, from: &Mat<f64>, to: &mut Mat<f64>) {
-        for (i, &task) in self.tasks.iter().enumerate() {
-            to.col_as_slice_mut(task).copy_from_slice(from.col_as_slice(i));
-        }
+        spread(&self.tasks, from, to, 0);
     }
 }
 
@@ -58,10 +56,7 @@ impl Machines {
 
     /// Machines with the same inputs that together have every task once.
     pub(crate) fn from_members(members: Vec<Member>) -> Self {
-        let mut place = vec![(0, 0); members.iter().map(|member| member.tasks.len()).sum()];
-        for (m, member) in members.iter().enumerate() {
-            member.tasks.iter().enumerate().for_each(|(i, &task)| place[task] = (m, i));
-        }
+        let place = places(members.iter().map(|member| &member.tasks));
         Machines { members, place }
     }
 

@@ -9,7 +9,7 @@ pub(crate) mod ascent;
 mod departures;
 mod fit;
 pub(crate) mod hyper;
-mod learn;
+pub(crate) mod learn;
 mod machine;
 mod machines;
 mod noise;

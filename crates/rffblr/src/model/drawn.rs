@@ -7,7 +7,7 @@ use crate::drawn::{Accumulator, BLOCK, FeatureMap, Group, learn};
 use crate::error::Result;
 use crate::kernel::{Kernel, LeftOut};
 use crate::linalg::{Mat, MatRef, Threads, select_columns};
-use crate::problem::Problem;
+use crate::problem::{Problem, places, spread};
 use crate::settings::Settings;
 use crate::steps::Observer;
 use rand::Rng;
@@ -37,10 +37,7 @@ pub(crate) struct Drawn {
 
 impl Drawn {
     pub(crate) fn new(members: Vec<DrawnMember>) -> Drawn {
-        let mut place = vec![(0, 0); members.iter().map(|member| member.tasks.len()).sum()];
-        for (m, member) in members.iter().enumerate() {
-            member.tasks.iter().enumerate().for_each(|(i, &task)| place[task] = (m, i));
-        }
+        let place = places(members.iter().map(|member| &member.tasks));
         Drawn { members, place }
     }
 
@@ -125,9 +122,7 @@ impl DrawnMember {
 
     /// Puts a table of this group's tasks where they are in one of all tasks, from a row on.
     pub(super) fn spread(&self, from: &Mat<f64>, to: &mut Mat<f64>, start: usize) {
-        for (i, &task) in self.tasks.iter().enumerate() {
-            to.col_as_slice_mut(task)[start..start + from.nrows()].copy_from_slice(from.col_as_slice(i));
-        }
+        spread(&self.tasks, from, to, start);
     }
 }
 
