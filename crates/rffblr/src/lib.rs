@@ -61,6 +61,7 @@ pub mod linalg;
 pub mod metrics;
 mod model;
 pub mod normal;
+mod packed;
 mod problem;
 mod settings;
 mod simd;

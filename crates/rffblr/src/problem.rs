@@ -136,18 +136,24 @@ impl Problem {
 
     /// A part with this many of its rows, chosen by the seed; `None` if these are all.
     pub fn part(&self, count: usize, seed: u64) -> Option<Problem> {
-        // Rows of weight zero have nothing to say.
-        let rows: Vec<usize> = (0..self.root.len()).filter(|&row| self.root[row] > 0.0).collect();
-        if rows.len() == self.root.len() && rows.len() <= count {
-            return None;
-        }
-        let count = count.min(rows.len());
+        let chosen = self.choose(count, seed);
+        (chosen.len() < self.root.len()).then(|| self.of_rows(&chosen))
+    }
+
+    /// This many of its rows, or as many as there are, chosen by the seed; rows of weight zero have nothing to say.
+    pub fn choose(&self, count: usize, seed: u64) -> Vec<usize> {
+        let rows = (0..self.root.len()).filter(|&row| self.root[row] > 0.0);
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut dealt: Vec<(u64, usize)> = rows.iter().map(|&row| (rng.next_u64(), row)).collect();
+        let mut dealt: Vec<(u64, usize)> = rows.map(|row| (rng.next_u64(), row)).collect();
         dealt.sort_unstable();
-        let mut chosen: Vec<usize> = dealt[..count].iter().map(|(_, row)| *row).collect();
+        let mut chosen: Vec<usize> = dealt.iter().take(count).map(|(_, row)| *row).collect();
         chosen.sort_unstable();
-        let mut targets = Mat::full(count, self.tasks(), f64::NAN);
+        chosen
+    }
+
+    /// Some of its rows.
+    pub fn of_rows(&self, chosen: &[usize]) -> Problem {
+        let mut targets = Mat::full(chosen.len(), self.tasks(), f64::NAN);
         for group in &self.groups {
             for (i, &row) in chosen.iter().enumerate() {
                 let Some(at) = group.position(row) else { continue };
@@ -155,9 +161,9 @@ impl Problem {
             }
         }
         let root = chosen.iter().map(|&row| self.root[row]).collect();
-        let part = Problem::folded(select_rows(self.inputs.as_ref().as_ref(), &chosen), targets, root);
+        let part = Problem::folded(select_rows(self.inputs.as_ref().as_ref(), chosen), targets, root);
         let part = if self.relative { part.with_relative_weights() } else { part };
-        Some(Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part })
+        Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part }
     }
 
     /// Some of its tasks alone, in rising order, with the same rows.

@@ -47,11 +47,11 @@ struct Lift {
 impl Accumulator {
     /// For the features of a map, without rows.
     pub fn new(map: &FeatureMap) -> Accumulator {
-        let lift = |(draw, group): (Draw, &super::Group)| {
+        let lift = |(draw, group): (&Draw, &super::Group)| {
             let basis = draw.basis(&group.kernel);
-            Lift { tasks: group.tasks.clone(), draw, basis }
+            Lift { tasks: group.tasks.clone(), draw: draw.clone(), basis }
         };
-        let lifts = map.draws().into_iter().zip(&map.groups).map(lift).collect();
+        let lifts = map.draws.iter().zip(&map.groups).map(lift).collect();
         Accumulator { map: map.clone(), lifts, nodes: BTreeMap::new() }
     }
 

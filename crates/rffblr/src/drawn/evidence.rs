@@ -1,9 +1,10 @@
-//! The marginal likelihood of drawn features as a function of the kernel, and its gradient (equations 40 to 43): two
-//! passes over the rows, nothing of size N×N.
+//! The marginal likelihood of drawn features as a function of the kernel or of the frequencies themselves, and its gradient
+//! (equations 40 to 44): two passes over the rows, nothing of size N×N.
 
 use super::features::Draw;
 use super::marginal::{Marginal, Whitened, marginal};
 use super::sums::{Sums, System, classes};
+use crate::fourier::Basis;
 use crate::kernel::Kernel;
 use crate::kernel::hyper::{HyperPrior, INPUT_SCALES, NOISE, SCALE, VARIANCE, unpack};
 use crate::linalg::{
@@ -11,6 +12,7 @@ use crate::linalg::{
 };
 use crate::problem::Problem;
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::ops::Range;
 
 /// Rows whose features are held at once.
@@ -19,89 +21,214 @@ const ROWS: usize = 1024;
 const NOISE_WIDTH: f64 = 1.0;
 /// With more tasks they share one noise while the kernel is learned: each level costs a factorisation.
 const MOST_LEVELS: usize = 8;
+/// Prior standard deviation of an unscaled frequency around the one that was drawn: as many frequencies as there are,
+/// the kernel keeps its shape unless the data say otherwise.
+const FREQUENCY_WIDTH: f64 = 0.4;
 
-/// Log marginal likelihood plus log prior, as a function of the logarithms: those of the kernel and shared noise, then of
-/// each task's noise in units of the shared one.
-pub(super) struct Evidence<'a> {
+/// What is observed.
+pub(super) struct Rows<'a> {
     problem: &'a Problem,
-    draw: &'a Draw,
-    pub(super) prior: HyperPrior,
     /// N×C, times the root weights, NaN where not observed.
     targets: Mat<f64>,
     threads: Threads,
 }
 
-impl<'a> Evidence<'a> {
-    pub(super) fn new(problem: &'a Problem, draw: &'a Draw, threads: Threads) -> Evidence<'a> {
-        let mut prior = HyperPrior::typical(problem);
-        if problem.tasks() <= MOST_LEVELS {
-            prior.mean.extend(vec![0.0; problem.tasks()]);
-            prior.width.extend(vec![NOISE_WIDTH; problem.tasks()]);
-        }
-        Evidence { problem, draw, prior, targets: problem.targets_with_gaps(), threads }
+/// The log marginal likelihood and its derivatives by the logarithms of the three prior variances and of the noise of each
+/// task, and by the frequencies: D×P.
+struct Slopes {
+    value: f64,
+    by_variance: [f64; 3],
+    by_noise: Vec<f64>,
+    by_frequency: Mat<f64>,
+    /// What follows for new rows.
+    fitted: Fitted,
+}
+
+/// Posterior means of the weights of [Φ, 1], and the variance of the noise of each task.
+struct Fitted {
+    basis: Basis,
+    weights: Mat<f64>,
+    noise: Vec<f64>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(problem: &'a Problem, threads: Threads) -> Rows<'a> {
+        Rows { problem, targets: problem.targets_with_gaps(), threads }
     }
 
-    /// Kernel and noise of each task, without what rounding adds to it.
-    pub(super) fn unpack(&self, at: &[f64]) -> (Kernel, f64, Vec<f64>) {
-        let own = INPUT_SCALES + self.problem.input_count();
-        let (kernel, shared) = unpack(&at[..own], &self.problem.origin);
-        let noise = |c: usize| shared * at.get(own + c).map_or(1.0, |offset| offset.exp());
-        (kernel, shared, (0..self.problem.tasks()).map(noise).collect())
+    /// Number of observed cells, by their weight.
+    pub(super) fn cells(&self) -> f64 {
+        self.problem.count.iter().sum()
     }
 
-    /// The objective and its gradient; `None` where a system is singular to rounding.
-    pub(super) fn at(&self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
-        let (kernel, _, own) = self.unpack(at);
+    /// At the noise of each task, to which rounding is added; `None` where a system is singular to rounding.
+    fn slopes(&self, kernel: &Kernel, draw: &Draw, own: &[f64]) -> Option<Slopes> {
         let noise: Vec<f64> = own.iter().zip(&self.problem.rounding).map(|(own, rounding)| own + rounding).collect();
-        let deviation: Vec<f64> = self.draw.precision(&kernel).iter().map(|a| a.sqrt().recip()).collect();
-        let lifted = Lifted { basis: self.draw.basis(&kernel), evidence: self };
+        let deviation: Vec<f64> = draw.precision(kernel).iter().map(|a| a.sqrt().recip()).collect();
+        let lifted = Lifted { basis: draw.basis(kernel), draw, rows: self };
         let systems = lifted.systems();
         let whitened: Vec<Whitened<'_>> =
             systems.iter().map(|system| Whitened::new(system, &deviation, self.problem.relative())).collect();
         let found = marginal(&whitened, &noise, true, self.threads)?;
+        let by_noise = found.by_noise.iter().zip(own).zip(&noise).map(|((by, own), noise)| by * own / noise).collect();
+        let by_frequency = lifted.by_frequency(&systems, &found, &noise, &deviation);
+        let by_variance = draw.by_family(&found.by_variance);
+        let noise = noise.iter().zip(&found.amplitude).map(|(noise, amplitude)| noise * amplitude).collect();
+        let mut weights = found.weights;
+        scale_rows(&mut weights, &deviation);
+        let fitted = Fitted { basis: lifted.basis, weights, noise };
+        Some(Slopes { value: found.value, by_variance, by_noise, by_frequency, fitted })
+    }
+
+    /// Log density of these rows given weights and noise that were found on others, up to a constant.
+    fn density(&self, Fitted { basis, weights, noise }: &Fitted) -> f64 {
+        let mut features = basis.features_and_one(self.problem.inputs.as_ref().as_ref());
+        scale_rows(&mut features, &self.problem.root);
+        let mean = multiply(features.as_ref(), weights.as_ref(), self.threads);
+        let of_task = |c: usize| {
+            let cells = self.targets.col_as_slice(c).iter().zip(mean.col_as_slice(c)).filter(|(y, _)| !y.is_nan());
+            cells.map(|(y, mean)| -0.5 * ((y - mean).powi(2) / noise[c] + noise[c].ln())).sum::<f64>()
+        };
+        (0..noise.len()).map(of_task).sum()
+    }
+}
+
+/// Log marginal likelihood plus log prior as a function of the kernel, for fixed unscaled frequencies: of the logarithms of
+/// its hyper-parameters and of the shared noise, then of each task's noise in units of the shared one.
+pub(super) struct OfKernel<'a> {
+    rows: &'a Rows<'a>,
+    draw: &'a Draw,
+    prior: HyperPrior,
+}
+
+impl<'a> OfKernel<'a> {
+    pub(super) fn new(rows: &'a Rows<'a>, draw: &'a Draw) -> OfKernel<'a> {
+        let mut prior = HyperPrior::typical(rows.problem);
+        if rows.problem.tasks() <= MOST_LEVELS {
+            prior.mean.extend(vec![0.0; rows.problem.tasks()]);
+            prior.width.extend(vec![NOISE_WIDTH; rows.problem.tasks()]);
+        }
+        OfKernel { rows, draw, prior }
+    }
+
+    /// Number of variables.
+    pub(super) fn variables(&self) -> usize {
+        self.prior.mean.len()
+    }
+
+    /// Kernel, shared noise and noise of each task, without what rounding adds to it.
+    pub(super) fn unpack(&self, at: &[f64]) -> (Kernel, f64, Vec<f64>) {
+        let problem = self.rows.problem;
+        let own = INPUT_SCALES + problem.input_count();
+        let (kernel, shared) = unpack(&at[..own], &problem.origin);
+        let noise = |c: usize| shared * at.get(own + c).map_or(1.0, |offset| offset.exp());
+        (kernel, shared, (0..problem.tasks()).map(noise).collect())
+    }
+
+    /// The objective and its gradient; `None` where a system is singular to rounding.
+    pub(super) fn at(&self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
+        let (problem, draw) = (self.rows.problem, self.draw);
+        let (kernel, _, noise) = self.unpack(at);
+        let found = self.rows.slopes(&kernel, draw, &noise)?;
         let mut gradient = vec![0.0; at.len()];
         let value = found.value + self.prior.add_to(at, &mut gradient);
-        for (k, by_variance) in self.draw.by_family(&found.by_variance).into_iter().enumerate() {
-            gradient[VARIANCE + k] += by_variance;
-        }
-        let first = INPUT_SCALES + self.problem.input_count();
-        for (c, (own, noise)) in own.iter().zip(&noise).enumerate() {
-            let slope = found.by_noise[c] * own / noise;
+        gradient[VARIANCE..SCALE].iter_mut().zip(found.by_variance).for_each(|(g, by)| *g += by);
+        let first = INPUT_SCALES + problem.input_count();
+        for (c, slope) in found.by_noise.iter().enumerate() {
             gradient[NOISE] += slope;
             if let Some(g) = gradient.get_mut(first + c) {
                 *g += slope;
             }
         }
-        let pulled = lifted.by_frequency(&systems, &found, &noise, &deviation);
-        for d in 0..self.draw.inputs() {
-            let along = |p: usize| self.draw.frequency(&kernel, d, p) * pulled[(d, p)];
-            gradient[SCALE] += 0.5 * self.draw.family(0).map(along).sum::<f64>();
-            let rough: f64 = self.draw.family(1).map(along).sum();
+        for d in 0..draw.inputs() {
+            let along = |p: usize| draw.frequency(&kernel, d, p) * found.by_frequency[(d, p)];
+            gradient[SCALE] += 0.5 * draw.family(0).map(along).sum::<f64>();
+            let rough: f64 = draw.family(1).map(along).sum();
             gradient[SCALE + 1] += rough;
-            gradient[INPUT_SCALES + self.problem.origin[d]] += rough;
+            gradient[INPUT_SCALES + problem.origin[d]] += rough;
         }
         Some((value, gradient))
     }
 }
 
+/// The same as a function of the frequencies, for a fixed kernel: of the logarithm of a factor of each task's noise (or of
+/// all tasks' if they are many), then of how far each unscaled frequency moves in units of its prior.
+pub(super) struct OfFrequencies<'a> {
+    rows: &'a Rows<'a>,
+    kernel: &'a Kernel,
+    draw: &'a Draw,
+    noise: &'a [f64],
+    /// At the point that was asked for last.
+    fitted: RefCell<Option<Fitted>>,
+}
+
+impl<'a> OfFrequencies<'a> {
+    /// From the noise of each task on.
+    pub(super) fn new(rows: &'a Rows<'a>, kernel: &'a Kernel, draw: &'a Draw, noise: &'a [f64]) -> OfFrequencies<'a> {
+        OfFrequencies { rows, kernel, draw, noise, fitted: RefCell::new(None) }
+    }
+
+    /// Log density of other rows at the point that was asked for last, up to a constant.
+    pub(super) fn density(&self, other: &Rows<'_>) -> f64 {
+        self.fitted.borrow().as_ref().map_or(f64::NEG_INFINITY, |fitted| other.density(fitted))
+    }
+
+    /// Number of variables that are noise.
+    pub(super) fn levels(&self) -> usize {
+        if self.noise.len() <= MOST_LEVELS { self.noise.len() } else { 1 }
+    }
+
+    /// Number of all variables, which are zero where nothing moved.
+    pub(super) fn variables(&self) -> usize {
+        self.levels() + self.draw.inputs() * self.draw.pairs()
+    }
+
+    /// Noise of each task, and the moved frequencies.
+    pub(super) fn unpack(&self, at: &[f64]) -> (Vec<f64>, Draw) {
+        let (factors, moves) = at.split_at(self.levels());
+        let noise = self.noise.iter().enumerate().map(|(c, own)| own * factors.get(c).unwrap_or(&factors[0]).exp());
+        (noise.collect(), self.draw.moved(moves, FREQUENCY_WIDTH))
+    }
+
+    /// The objective and its gradient; `None` where a system is singular to rounding.
+    pub(super) fn at(&self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
+        let (noise, draw) = self.unpack(at);
+        let found = self.rows.slopes(self.kernel, &draw, &noise)?;
+        *self.fitted.borrow_mut() = Some(found.fitted);
+        let levels = self.levels();
+        let mut gradient = vec![0.0; levels];
+        for (c, slope) in found.by_noise.iter().enumerate() {
+            gradient[if c < levels { c } else { 0 }] += slope;
+        }
+        let moves = &at[levels..];
+        let inputs = draw.inputs();
+        gradient.extend(moves.iter().enumerate().map(|(k, u)| {
+            let (d, p) = (k % inputs, k / inputs);
+            found.by_frequency[(d, p)] * self.draw.unit(self.kernel, d, p) * self.draw.width(d, p) * FREQUENCY_WIDTH - u
+        }));
+        Some((found.value - 0.5 * crate::linalg::dot(moves, moves), gradient))
+    }
+}
+
 /// The features at one kernel, a block of rows at a time.
 struct Lifted<'a> {
-    basis: crate::fourier::Basis,
-    evidence: &'a Evidence<'a>,
+    basis: Basis,
+    draw: &'a Draw,
+    rows: &'a Rows<'a>,
 }
 
 impl Lifted<'_> {
     /// The blocks of rows.
     fn blocks(&self) -> Vec<Range<usize>> {
-        let rows = self.evidence.problem.inputs.nrows();
+        let rows = self.rows.problem.inputs.nrows();
         (0..rows).step_by(ROWS).map(|start| start..rows.min(start + ROWS)).collect()
     }
 
     /// [Φ, 1] times root weights of a block, into a table that may have been used before.
     fn features(&self, rows: &Range<usize>, out: &mut Mat<f64>, threads: Threads) {
-        let problem = self.evidence.problem;
+        let problem = self.rows.problem;
         if out.nrows() != rows.len() {
-            *out = Mat::zeros(rows.len(), self.evidence.draw.columns());
+            *out = Mat::zeros(rows.len(), self.draw.columns());
         }
         let inputs = problem.inputs.as_ref().as_ref().subrows(rows.start, rows.len());
         self.basis.features_into(out, inputs, threads);
@@ -112,12 +239,12 @@ impl Lifted<'_> {
     }
 
     fn targets(&self, rows: &Range<usize>) -> Mat<f64> {
-        self.evidence.targets.as_ref().subrows(rows.start, rows.len()).to_owned()
+        self.rows.targets.as_ref().subrows(rows.start, rows.len()).to_owned()
     }
 
     fn systems(&self) -> Vec<System> {
-        let Evidence { problem, draw, threads, .. } = self.evidence;
-        let (mut sums, mut features) = (Sums::new(draw.columns(), problem.tasks()), Mat::new());
+        let Rows { problem, threads, .. } = self.rows;
+        let (mut sums, mut features) = (Sums::new(self.draw.columns(), problem.tasks()), Mat::new());
         for rows in self.blocks() {
             self.features(&rows, &mut features, *threads);
             sums.add_rows(&features, &self.targets(&rows), &problem.root[rows], *threads);
@@ -139,15 +266,14 @@ impl Lifted<'_> {
         let buffers = || [Mat::new(), Mat::new()];
         let blocks = self.blocks();
         // Blocks side by side, each on one thread; their shares are added in order.
-        let shares: Vec<Mat<f64>> = match self.evidence.threads {
+        let shares: Vec<Mat<f64>> = match self.rows.threads {
             Threads::ONE => {
                 let mut buffers = buffers();
                 blocks.into_iter().map(|rows| one(&mut buffers, rows)).collect()
             }
             _ => blocks.into_par_iter().map_init(buffers, one).collect(),
         };
-        let draw = self.evidence.draw;
-        let zero = Mat::zeros(draw.inputs(), draw.pairs());
+        let zero = Mat::zeros(self.draw.inputs(), self.draw.pairs());
         shares.into_iter().fold(zero, |total, share| total + share)
     }
 
@@ -161,8 +287,8 @@ impl Lifted<'_> {
         found: &Marginal,
         noise: &[f64],
     ) -> Mat<f64> {
-        let (draw, threads) = (self.evidence.draw, Threads::ONE);
-        let (pairs, targets) = (draw.pairs(), self.targets(block));
+        let threads = Threads::ONE;
+        let (pairs, targets) = (self.draw.pairs(), self.targets(block));
         let mut pulled = Mat::zeros(psi.nrows(), pairs);
         for (tasks, rows) in classes(&targets) {
             let part = rows.as_ref().map(|rows| select_rows(psi.as_ref(), rows));
@@ -196,7 +322,7 @@ impl Lifted<'_> {
                 }
             }
         }
-        let inputs = self.evidence.problem.inputs.as_ref().as_ref().subrows(block.start, block.len());
+        let inputs = self.rows.problem.inputs.as_ref().as_ref().subrows(block.start, block.len());
         multiply(inputs.transpose(), pulled.as_ref(), threads)
     }
 }
@@ -218,12 +344,26 @@ mod tests {
         Problem::new(x, y, weighted.then_some(&weights)).knowing(std::slice::from_ref(&text), vec![0.0, 0.07, 0.0])
     }
 
-    fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
+    fn somewhere(evidence: &OfKernel<'_>) -> Vec<f64> {
         evidence.prior.mean.iter().enumerate().map(|(i, s)| s + 0.4 * ((i * 3) as f64).sin()).collect()
     }
 
+    fn expect_gradient(at: &[f64], function: impl Fn(&[f64]) -> (f64, Vec<f64>)) {
+        let (_, gradient) = function(at);
+        assert_eq!(gradient.len(), at.len());
+        for i in 0..at.len() {
+            let shifted = |by: f64| {
+                let mut moved = at.to_vec();
+                moved[i] += by;
+                function(&moved).0
+            };
+            let slope = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
+            assert!((slope - gradient[i]).abs() < 1e-6 * slope.abs().max(1.0), "{i}: {slope} {}", gradient[i]);
+        }
+    }
+
     #[test]
-    fn the_gradient_equals_central_differences() {
+    fn gradients_equal_central_differences() {
         let draw = Draw::new(3, [4, 5], 3);
         let none = |_, _| false;
         let some = |n: usize, c: usize| c == 2 && n % 4 == 1;
@@ -231,19 +371,35 @@ mod tests {
         let gaps: [&dyn Fn(usize, usize) -> bool; 3] = [&none, &some, &many];
         for (weighted, gap) in [(false, gaps[0]), (true, gaps[0]), (true, gaps[1]), (true, gaps[2])] {
             let problem = problem(weighted, gap);
-            let evidence = Evidence::new(&problem, &draw, Threads::ONE);
-            let at = somewhere(&evidence);
-            let (_, gradient) = evidence.at(&at).unwrap();
-            for i in 0..at.len() {
-                let shifted = |by: f64| {
-                    let mut moved = at.clone();
-                    moved[i] += by;
-                    evidence.at(&moved).unwrap().0
-                };
-                let slope = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
-                assert!((slope - gradient[i]).abs() < 1e-6 * slope.abs().max(1.0), "{i}: {slope} {}", gradient[i]);
-            }
+            let rows = Rows::new(&problem, Threads::ONE);
+            let of_kernel = OfKernel::new(&rows, &draw);
+            let at = somewhere(&of_kernel);
+            expect_gradient(&at, |at| of_kernel.at(at).unwrap());
+            let (kernel, _, noise) = of_kernel.unpack(&at);
+            let of_frequencies = OfFrequencies::new(&rows, &kernel, &draw, &noise);
+            let at: Vec<f64> = (0..of_frequencies.variables()).map(|i| 0.5 * ((i * 7) as f64).sin()).collect();
+            expect_gradient(&at, |at| of_frequencies.at(at).unwrap());
         }
+    }
+
+    /// Many tasks share the factor of their noise; where nothing moved the likelihood is that of the kernel.
+    #[test]
+    fn frequencies_that_stay_have_the_likelihood_of_the_kernel() {
+        let x = Mat::from_fn(20, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
+        let y = Mat::from_fn(20, 9, |n, c| ((n * 3 + c) as f64).cos());
+        let problem = Problem::new(x, y, None).knowing(&[], vec![0.0; 9]);
+        let (rows, draw) = (Rows::new(&problem, Threads::ONE), Draw::new(2, [3, 2], 1));
+        let of_kernel = OfKernel::new(&rows, &draw);
+        let at = somewhere(&of_kernel);
+        let (kernel, _, noise) = of_kernel.unpack(&at);
+        let of_frequencies = OfFrequencies::new(&rows, &kernel, &draw, &noise);
+        assert_eq!(of_frequencies.levels(), 1);
+        let start = vec![0.0; of_frequencies.variables()];
+        let prior = of_kernel.prior.add_to(&at, &mut vec![0.0; at.len()]);
+        let (value, stays) = (of_kernel.at(&at).unwrap().0 - prior, of_frequencies.at(&start).unwrap().0);
+        assert!((value - stays).abs() < 1e-9 * value.abs(), "{value} {stays}");
+        let moved: Vec<f64> = (0..start.len()).map(|i| 0.3 * (i as f64).cos()).collect();
+        expect_gradient(&moved, |at| of_frequencies.at(at).unwrap());
     }
 
     /// The value is Σ_c ln N(y_c | 0, a_c(ΨΨᵀ + σ_c²I)) at the best a_c, by elimination over the observed rows, each
@@ -256,7 +412,8 @@ mod tests {
         let weights: Vec<f64> = (0..9).map(|n| (1 + n % 3) as f64).collect();
         let problem = Problem::new(x.clone(), y.clone(), Some(&weights)).knowing(&[], vec![0.0, 0.03]);
         let draw = Draw::new(2, [3, 2], 1);
-        let evidence = Evidence::new(&problem, &draw, Threads::ONE);
+        let rows = Rows::new(&problem, Threads::ONE);
+        let evidence = OfKernel::new(&rows, &draw);
         let at = somewhere(&evidence);
         let (kernel, _, noise) = evidence.unpack(&at);
         let mut psi = draw.basis(&kernel).features_and_one(x.as_ref());
@@ -265,11 +422,12 @@ mod tests {
         let full = multiply(psi.as_ref(), psi.as_ref().transpose(), Threads::ONE);
         let mut expected = 0.0;
         for c in 0..2 {
-            let rows: Vec<usize> =
+            let repeated: Vec<usize> =
                 (0..9).filter(|&n| !missing(n, c)).flat_map(|n| std::iter::repeat_n(n, weights[n] as usize)).collect();
-            let (size, noise) = (rows.len(), noise[c] + problem.rounding[c]);
-            let k = Mat::from_fn(size, size, |i, j| full[(rows[i], rows[j])] + if i == j { noise } else { 0.0 });
-            let (ln_det, energy) = eliminated(k, rows.iter().map(|&n| y[(n, c)]).collect());
+            let (size, noise) = (repeated.len(), noise[c] + problem.rounding[c]);
+            let k =
+                Mat::from_fn(size, size, |i, j| full[(repeated[i], repeated[j])] + if i == j { noise } else { 0.0 });
+            let (ln_det, energy) = eliminated(k, repeated.iter().map(|&n| y[(n, c)]).collect());
             let amplitude = energy / size as f64;
             expected -= 0.5 * (ln_det + size as f64 * (amplitude * TAU).ln() + energy / amplitude);
         }

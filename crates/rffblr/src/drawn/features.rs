@@ -3,8 +3,10 @@
 use crate::fourier::{Basis, Directions, Spectrum, directions};
 use crate::kernel::Kernel;
 use crate::linalg::Mat;
+use crate::packed;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
 
@@ -16,10 +18,39 @@ const LEAST_SHARE: f64 = 0.05;
 /// bandwidth. A share of 2/(π·LIMIT) is brought back inside.
 const LIMIT: f64 = 16.0;
 
-/// Unscaled directions of each family, D×P: RBF, then Laplace L1. The same seed gives the same draw everywhere.
-#[derive(Clone)]
+/// Unscaled frequencies of each family, D×P: RBF, then Laplace L1. The same seed gives the same draw everywhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub(crate) struct Draw {
     families: [Mat<f64>; 2],
+}
+
+/// A draw as it is written: unscaled frequencies pair after pair, packed.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    pairs: [usize; 2],
+    unscaled: String,
+}
+
+impl From<Draw> for Stored {
+    fn from(draw: Draw) -> Stored {
+        let columns = draw.families.iter().flat_map(|family| (0..family.ncols()).map(|p| family.col_as_slice(p)));
+        Stored { pairs: draw.counts(), unscaled: packed::doubles(columns.flatten().copied()) }
+    }
+}
+
+impl TryFrom<Stored> for Draw {
+    type Error = &'static str;
+
+    fn try_from(Stored { pairs: [first, second], unscaled }: Stored) -> std::result::Result<Draw, &'static str> {
+        let list = packed::from_doubles(&unscaled).filter(|list| list.iter().all(|z| z.is_finite()));
+        let list = list.ok_or("frequencies must be finite numbers, packed")?;
+        let pairs = first.checked_add(second).filter(|pairs| first > 0 && second > 0 && list.len() % pairs == 0);
+        let inputs = list.len() / pairs.ok_or("the number of frequencies is not that of the pairs")?;
+        let family = |skip: usize, count: usize| Mat::from_fn(inputs, count, |d, p| list[(skip + p) * inputs + d]);
+        Ok(Draw { families: [family(0, first), family(first, second)] })
+    }
 }
 
 /// Pairs of each family for a number of features: as the kernel's variances are to each other, which makes the expected
@@ -83,11 +114,33 @@ impl Draw {
 
     /// Frequency of pair p along input d: √(2γ) z for exp(−γΔ²), γ r_d z for exp(−γ r|Δ|).
     pub(crate) fn frequency(&self, kernel: &Kernel, d: usize, p: usize) -> f64 {
-        let first = self.families[0].ncols();
-        match p < first {
-            true => (2.0 * kernel.rbf.bandwidth).sqrt() * self.families[0][(d, p)],
-            false => kernel.laplace_l1.bandwidth * kernel.input_scales[d] * self.families[1][(d, p - first)],
+        self.unit(kernel, d, p) * self.unscaled(d, p)
+    }
+
+    /// What an unscaled frequency is multiplied by.
+    pub(crate) fn unit(&self, kernel: &Kernel, d: usize, p: usize) -> f64 {
+        match p < self.families[0].ncols() {
+            true => (2.0 * kernel.rbf.bandwidth).sqrt(),
+            false => kernel.laplace_l1.bandwidth * kernel.input_scales[d],
         }
+    }
+
+    fn unscaled(&self, d: usize, p: usize) -> f64 {
+        let first = self.families[0].ncols();
+        if p < first { self.families[0][(d, p)] } else { self.families[1][(d, p - first)] }
+    }
+
+    /// How far an unscaled frequency is from its neighbours, about: those of the Laplace family lie the further apart the
+    /// larger they are.
+    pub(crate) fn width(&self, d: usize, p: usize) -> f64 {
+        if p < self.families[0].ncols() { 1.0 } else { self.unscaled(d, p).hypot(1.0) }
+    }
+
+    /// The same pairs, each frequency moved by so many times `width` of it; pair after pair.
+    pub(crate) fn moved(&self, moves: &[f64], width: f64) -> Draw {
+        let (inputs, [first, second]) = (self.inputs(), self.counts());
+        let at = |d: usize, p: usize| self.unscaled(d, p) + moves[p * inputs + d] * width * self.width(d, p);
+        Draw { families: [Mat::from_fn(inputs, first, at), Mat::from_fn(inputs, second, |d, p| at(d, first + p))] }
     }
 
     /// The features of a kernel: cosine and sine of each pair, then the links.

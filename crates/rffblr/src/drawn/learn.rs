@@ -1,11 +1,11 @@
-//! Learning the kernels of drawn features on samples that grow: exactly first, as the kernel form does, then through the
-//! marginal likelihood of drawn cosines, until another size does not pay.
+//! Learning the features on samples that grow: the kernels exactly first, as the kernel form does, then through the marginal
+//! likelihood of features drawn from them, and at last, for the features of the model, the frequencies themselves.
 
-use super::evidence::Evidence;
-use super::features::Draw;
+use super::evidence::{OfFrequencies, OfKernel, Rows};
+use super::features::{Draw, shares};
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{INPUT_SCALES, NOISE, RANGE, pack};
-use crate::kernel::{End, Groups, Kernel, Learned, Shared, climb, fit_groups};
+use crate::kernel::{Ascent, Groups, Kernel, Learned, Shared, fit_groups};
 use crate::linalg::Threads;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -13,25 +13,30 @@ use crate::steps::{Iteration, Observer, Stop};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Rows of the first sample on which drawn cosines learn; each next one is [`GROWTH`] times as large.
+/// Rows of the first sample, on which kernels are learned with few features and tasks are grouped.
 const FIRST_ROWS: usize = 6_000;
-const GROWTH: usize = 4;
-/// Most rows of such a sample.
+const FIRST_FEATURES: usize = 512;
+/// Rows of the samples on which the features of the model are learned.
+const SAMPLES: [usize; 2] = [24_000, MOST_ROWS];
+/// Most rows of a sample.
 pub(crate) const MOST_ROWS: usize = 96_000;
-/// Most cosines on which the kernel is learned, on the first sample and on larger ones: each step costs rows times their
-/// square, and a kernel that falls fast shows its worth only with many.
-const MOST_FEATURES: [usize; 2] = [1024, 2048];
-/// L-BFGS steps on one sample.
-const STEPS: usize = 30;
-/// Multiplications that learning may cost: so many for each row of the data, within bounds.
-const WORK: (f64, f64, f64) = (2.5e7, 1e12, 8e12);
+/// Most L-BFGS steps of a search for the kernel on the first sample, and on larger ones.
+const KERNEL_STEPS: [usize; 2] = [30, 8];
+/// Most steps of a search for frequencies.
+const STEPS: usize = 50;
 /// A larger sample must allow this many steps.
-const LEAST_STEPS: f64 = 4.0;
+const LEAST_STEPS: usize = 4;
+/// Multiplications that learning on the larger samples may cost: so many for each row of the data, within bounds.
+const WORK: (f64, f64, f64) = (2.5e7, 1e12, 6e12);
 /// A search ends when a step gains less than this for each observed cell, in nats.
 const TOLERANCE: f64 = 5e-5;
-/// The sample grows as long as it gained more than this for each observed cell: 0.002 nats are 0.4 % of the variance that
-/// is left.
-const WORTH: f64 = 0.002;
+/// How much further than noise frequencies go along the same slope at first.
+const METRIC: f64 = 1000.0;
+/// One row in so many is not learned from but used to check, after this many steps each time, that frequencies that move
+/// predict better; so many checks in vain end the search.
+const CHECK: usize = 10;
+const CHECK_STEPS: usize = 3;
+const CHECKS: usize = 2;
 
 /// A task gets a kernel of its own if that gains this much for each of its cells on the first sample.
 const APART: f64 = 0.01;
@@ -53,13 +58,13 @@ pub(crate) struct Group {
 
 /// What was learned, and how.
 pub(crate) struct Found {
-    pub(crate) groups: Vec<Group>,
+    /// Each group with its frequencies.
+    pub(crate) groups: Vec<(Group, Draw)>,
     pub(crate) trace: Vec<Iteration>,
     pub(crate) stop: Stop,
 }
 
 /// Where the search for the kernel of some tasks is: the logarithms of its hyper-parameters.
-#[derive(Clone)]
 struct State {
     tasks: Vec<usize>,
     at: Vec<f64>,
@@ -68,8 +73,6 @@ struct State {
 /// What all searches have in common.
 struct Search<'a> {
     sample: &'a Problem,
-    /// For the first sample and for larger ones.
-    draws: [Draw; 2],
     settings: &'a Settings,
     observer: Observer<'a>,
     trace: Vec<Iteration>,
@@ -77,31 +80,32 @@ struct Search<'a> {
     threads: Threads,
 }
 
-/// Learns from a sample of data that have so many rows; the model will have this many features.
+/// Learns from a sample of data that have so many rows; `features` says how many the model will have if tasks are in so many
+/// groups.
 pub(crate) fn learn(
     sample: &Problem,
-    (rows, features): (f64, usize),
+    rows: f64,
+    features: impl Fn(usize) -> usize,
     settings: &Settings,
     observer: Observer<'_>,
 ) -> Result<Found> {
     let Groups { groups, trace, stop } = fit_groups(sample, settings, observer)?;
-    let draw = |most: usize| {
-        let quarter = features.min(most).div_ceil(4).max(1);
-        Draw::new(sample.inputs.ncols(), [quarter, quarter], settings.seed)
-    };
-    let draws = MOST_FEATURES.map(draw);
-    let threads = Threads::current();
-    let mut search = Search { sample, draws, settings, observer, trace, stop, threads };
+    let inputs = sample.inputs.ncols();
+    let mut search = Search { sample, settings, observer, trace, stop, threads: Threads::current() };
+    let quarter = features(1).min(FIRST_FEATURES).div_ceil(4).max(1);
+    let draw = Draw::new(inputs, [quarter, quarter], settings.seed);
     let mut found = Vec::new();
     for Shared { tasks, kernel, noise } in groups {
         let at = pack(&Learned::at(kernel, noise), &sample.origin);
-        found.extend(search.first(State { tasks, at })?);
+        found.extend(search.first(State { tasks, at }, &draw)?);
     }
-    let work = (WORK.0 * rows).clamp(WORK.1, WORK.2) / found.len() as f64;
-    for state in &mut found {
-        search.grow(state, work)?;
+    let (features, work) = (features(found.len()), (WORK.0 * rows).clamp(WORK.1, WORK.2) / found.len() as f64);
+    let mut groups = Vec::new();
+    for state in found {
+        let kernel = search.group(&state, &draw).kernel;
+        let own = Draw::new(inputs, shares(&kernel, features), settings.seed);
+        groups.push(search.grow(state, own, work)?);
     }
-    let groups = found.into_iter().map(|state| search.group(state)).collect();
     Ok(Found { groups, trace: search.trace, stop: search.stop })
 }
 
@@ -112,47 +116,72 @@ impl Search<'_> {
         part.as_ref().unwrap_or(self.sample).of_tasks(tasks)
     }
 
-    /// Climbs on some rows; gives the gain for each observed cell.
-    fn climb(&mut self, state: &mut State, rows: usize, steps: usize, evaluations: &mut usize) -> Result<f64> {
-        let problem = self.problem(&state.tasks, rows);
-        let draw = &self.draws[usize::from(rows > FIRST_ROWS)];
-        let evidence = Evidence::new(&problem, draw, self.threads);
-        state.at.resize(evidence.prior.mean.len(), 0.0);
-        let (cells, columns) = (problem.count.iter().sum::<f64>(), draw.columns());
-        let (trace, observer, mut first) = (&mut self.trace, self.observer, None);
+    /// The same rows in two parts: to learn from, and to check.
+    fn parts(&self, tasks: &[usize], rows: usize) -> [Problem; 2] {
+        let chosen = self.sample.choose(rows, self.settings.seed);
+        let (check, learn): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k.is_multiple_of(CHECK));
+        let of = |part: Vec<(usize, &usize)>| {
+            self.sample.of_rows(&part.into_iter().map(|(_, row)| *row).collect::<Vec<usize>>()).of_tasks(tasks)
+        };
+        [of(learn), of(check)]
+    }
+
+    /// Climbs a function of some variables; gives where it ended and the gain. `show` says bandwidth and noise at a point,
+    /// and whether to go on.
+    fn climb(
+        &mut self,
+        start: Vec<f64>,
+        (ascent, columns): (Ascent<'_>, usize),
+        function: impl FnMut(&[f64]) -> Option<(f64, Vec<f64>)>,
+        mut show: impl FnMut(&[f64]) -> (f64, Vec<f64>, ControlFlow<()>),
+    ) -> Result<(Vec<f64>, f64)> {
+        let (trace, observer, mut first, mut asked) = (&mut self.trace, self.observer, None, false);
         let watch = |at: &[f64], objective: f64| {
             first.get_or_insert(objective);
-            let (kernel, _, noise) = evidence.unpack(at);
-            trace.push(Iteration {
-                restart: 0,
-                number: trace.len() + 1,
-                objective,
-                active: columns,
-                bandwidth: kernel.rbf.bandwidth,
-                noise_precision: noise.iter().map(|noise| noise.recip()).collect(),
-            });
-            trace.last().map_or(ControlFlow::Continue(()), observer)
+            let (bandwidth, noise, go_on) = show(at);
+            let noise_precision = noise.iter().map(|noise| noise.recip()).collect();
+            let number = trace.len() + 1;
+            trace.push(Iteration { restart: 0, number, objective, active: columns, bandwidth, noise_precision });
+            asked = trace.last().is_some_and(|last| observer(last).is_break());
+            if asked { ControlFlow::Break(()) } else { go_on }
         };
-        let function = |at: &[f64]| {
-            *evaluations += 1;
-            evidence.at(at)
-        };
-        let steps = steps.min(self.settings.max_iterations);
-        let found = climb(std::mem::take(&mut state.at), RANGE, steps, (TOLERANCE * cells, 0.0), function, watch);
-        let (top, value, end) = found.ok_or(Error::Singular { size: columns, noise: f64::NAN })?;
-        state.at = top;
-        if end == End::Asked {
+        let found = ascent.climb(start, function, watch);
+        let (top, value, _) = found.ok_or(Error::Singular { size: columns, noise: f64::NAN })?;
+        if asked {
             self.stop = Stop::Requested;
         }
-        Ok((value - first.unwrap_or(value)) / cells)
+        Ok((top, value - first.unwrap_or(value)))
+    }
+
+    fn ascent<'a>(&self, steps: usize, cells: f64) -> Ascent<'a> {
+        Ascent::new(RANGE, steps.min(self.settings.max_iterations), (TOLERANCE * cells, 0.0))
+    }
+
+    /// Searches for the kernel on some rows; gives the gain for each observed cell.
+    fn kernel(&mut self, state: &mut State, draw: &Draw, rows: &Rows<'_>, steps: usize) -> Result<f64> {
+        let evidence = OfKernel::new(rows, draw);
+        let mut start = std::mem::take(&mut state.at);
+        start.resize(evidence.variables(), 0.0);
+        let show = |at: &[f64]| {
+            let (kernel, _, noise) = evidence.unpack(at);
+            (kernel.rbf.bandwidth, noise, ControlFlow::Continue(()))
+        };
+        let how = (self.ascent(steps, rows.cells()), draw.columns());
+        let (top, gain) = self.climb(start, how, |at| evidence.at(at), show)?;
+        state.at = top;
+        Ok(gain / rows.cells())
     }
 
     /// The first sample: together, then each task that gains by a kernel of its own.
-    fn first(&mut self, mut state: State) -> Result<Vec<State>> {
+    fn first(&mut self, mut state: State, draw: &Draw) -> Result<Vec<State>> {
         if self.stop == Stop::Requested {
             return Ok(vec![state]);
         }
-        self.climb(&mut state, FIRST_ROWS, STEPS, &mut 0)?;
+        let on_first = |search: &mut Self, state: &mut State, steps: usize| {
+            let problem = search.problem(&state.tasks, FIRST_ROWS);
+            search.kernel(state, draw, &Rows::new(&problem, search.threads), steps)
+        };
+        on_first(self, &mut state, KERNEL_STEPS[0])?;
         let mut apart = Vec::new();
         let kernel = state.at.len().min(INPUT_SCALES + self.sample.input_count());
         for (place, &task) in state.tasks.iter().enumerate().filter(|_| state.tasks.len() > 1) {
@@ -161,7 +190,7 @@ impl Search<'_> {
             }
             let mut own = State { tasks: vec![task], at: state.at[..kernel].to_vec() };
             own.at[NOISE] += state.at.get(kernel + place).unwrap_or(&0.0);
-            if self.climb(&mut own, FIRST_ROWS, APART_STEPS, &mut 0)? > APART {
+            if on_first(self, &mut own, APART_STEPS)? > APART {
                 apart.push(own);
             }
         }
@@ -175,30 +204,72 @@ impl Search<'_> {
         Ok(Some(state).filter(|state| !state.tasks.is_empty()).into_iter().chain(apart).collect())
     }
 
-    /// Larger samples, as long as they pay and the work is left.
-    fn grow(&mut self, state: &mut State, mut work: f64) -> Result<()> {
-        let available = self.sample.inputs.nrows().min(MOST_ROWS);
-        let mut size = FIRST_ROWS;
-        while size < available && self.stop != Stop::Requested {
-            size = (size * GROWTH).min(MOST_ROWS);
+    /// The features of the model on larger samples, as long as work is left: the kernel, then the frequencies.
+    fn grow(&mut self, mut state: State, mut draw: Draw, mut work: f64) -> Result<(Group, Draw)> {
+        let mut group = self.group(&state, &draw);
+        let available = self.sample.inputs.nrows();
+        for (k, &size) in SAMPLES.iter().enumerate() {
             // ΦᵀΦ, and Φ times a matrix of its width.
-            let cost = 1.5 * size.min(available) as f64 * (self.draws[1].columns() as f64).powi(2);
-            if work < LEAST_STEPS * cost {
+            let cost = 1.5 * size.min(available) as f64 * (draw.columns() as f64).powi(2);
+            let affordable = |work: f64| (work / cost) as usize;
+            if self.stop == Stop::Requested || affordable(work) < LEAST_STEPS || k > 0 && available <= SAMPLES[k - 1] {
                 break;
             }
-            let mut evaluations = 0;
-            let gain = self.climb(state, size, STEPS.min((work / cost) as usize), &mut evaluations)?;
-            work -= cost * evaluations as f64;
-            if gain < WORTH {
-                break;
+            let parts = self.parts(&group.tasks, size);
+            let [rows, check] = [&parts[0], &parts[1]].map(|part| Rows::new(part, self.threads));
+            let before = self.trace.len();
+            if k == 0 {
+                self.kernel(&mut state, &draw, &rows, KERNEL_STEPS[1].min(affordable(work)))?;
+                group = self.group(&state, &draw);
             }
+            // Rows must be more than what they are to tell apart.
+            if self.stop != Stop::Requested && parts[0].inputs.nrows() > draw.columns() {
+                work -= cost * (self.trace.len() - before) as f64;
+                draw = self.frequencies(&mut group, &draw, (&rows, &check), STEPS.min(affordable(work)))?;
+            }
+            work -= cost * (self.trace.len() - before) as f64;
         }
-        Ok(())
+        Ok((group, draw))
     }
 
-    fn group(&self, State { tasks, at }: State) -> Group {
-        let problem = self.problem(&tasks, 1);
-        let (kernel, shared_noise, noise) = Evidence::new(&problem, &self.draws[0], self.threads).unpack(&at);
-        Group { tasks, kernel, shared_noise, noise }
+    /// Searches for frequencies on some rows, as long as others are predicted better by them.
+    fn frequencies(
+        &mut self,
+        group: &mut Group,
+        draw: &Draw,
+        (rows, check): (&Rows<'_>, &Rows<'_>),
+        steps: usize,
+    ) -> Result<Draw> {
+        let evidence = OfFrequencies::new(rows, &group.kernel, draw, &group.noise);
+        let (levels, start) = (evidence.levels(), vec![0.0; evidence.variables()]);
+        let metric = |i: usize| if i < levels { 1.0 } else { METRIC };
+        let (mut best, mut seen, mut in_vain) = ((f64::NEG_INFINITY, start.clone()), 0, 0);
+        let show = |at: &[f64]| {
+            if seen % CHECK_STEPS == 0 {
+                let density = evidence.density(check);
+                in_vain = if density > best.0 { 0 } else { in_vain + 1 };
+                if in_vain == 0 {
+                    best = (density, at.to_vec());
+                }
+            }
+            seen += 1;
+            let go_on = if in_vain < CHECKS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+            (group.kernel.rbf.bandwidth, evidence.unpack(at).0, go_on)
+        };
+        let ascent = self.ascent(steps, rows.cells()).with_metric(&metric);
+        match self.climb(start, (ascent, draw.columns()), |at| evidence.at(at), show) {
+            // Of a target without noise, say: the features stay as drawn.
+            Err(Error::Singular { .. }) => return Ok(draw.clone()),
+            climbed => climbed?,
+        };
+        let (noise, moved) = evidence.unpack(&best.1);
+        group.noise = noise;
+        Ok(moved)
+    }
+
+    fn group(&self, State { tasks, at }: &State, draw: &Draw) -> Group {
+        let problem = self.problem(tasks, 1);
+        let (kernel, shared_noise, noise) = OfKernel::new(&Rows::new(&problem, self.threads), draw).unpack(at);
+        Group { tasks: tasks.clone(), kernel, shared_noise, noise }
     }
 }

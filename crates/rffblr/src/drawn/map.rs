@@ -1,7 +1,7 @@
 //! What turns rows into features, fixed before the rows are added up.
 
 use super::accumulator::Accumulator;
-use super::features::{Draw, shares};
+use super::features::Draw;
 use super::learn::{self, Group};
 use super::posterior::{Context, at_precisions, free, solve};
 use crate::data::{Dataset, Standardiser, Weights, expect_count};
@@ -27,6 +27,8 @@ pub struct FeatureMap {
     weighting: Option<(Weights<()>, f64)>,
     rounding: Vec<f64>,
     pub(super) groups: Vec<Group>,
+    /// The frequencies of each group.
+    pub(super) draws: Vec<Draw>,
     features: usize,
     trace: Vec<Iteration>,
     stop: Stop,
@@ -54,15 +56,16 @@ impl FeatureMap {
         let Form::Drawn { features, .. } = settings.form else {
             return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
         };
-        let most = features.unwrap_or_else(|| features_for(rows, 1));
         let input_scale = Standardiser::of_inputs(sample);
         let target_scale = Standardiser::new(sample.targets(), sample.weights());
         let inputs = input_scale.apply(sample.inputs(), sample.input_names())?;
         let targets = target_scale.apply(sample.targets(), sample.target_names())?;
         let rounding = rounding_of(sample, &target_scale);
         let problem = Problem::of(inputs, targets, sample).knowing(sample.one_hot(), rounding.clone());
-        let learn::Found { groups, trace, stop } = learn::learn(&problem, (rows, most), settings, observer)?;
-        let features = features.unwrap_or_else(|| features_for(rows, groups.len()));
+        let count = |groups: usize| features.unwrap_or_else(|| features_for(rows, groups));
+        let learn::Found { groups, trace, stop } = learn::learn(&problem, rows, count, settings, observer)?;
+        let (groups, draws): (Vec<Group>, Vec<Draw>) = groups.into_iter().unzip();
+        let features = count(groups.len());
         // What the given weights were divided by, from a row that has one.
         let weighting = sample.given_weights().map(|given| {
             let mut pairs = given.values().iter().zip(sample.weights().into_iter().flatten());
@@ -78,6 +81,7 @@ impl FeatureMap {
             weighting,
             rounding,
             groups,
+            draws,
             features,
             trace,
             stop,
@@ -108,6 +112,8 @@ impl FeatureMap {
                     && group.noise.len() == group.tasks.len()
                     && group.tasks.iter().all(|task| *task < tasks)
             })
+            && map.draws.len() == map.groups.len()
+            && map.draws.iter().all(|draw| draw.inputs() == inputs)
             && map.rounding.len() == tasks
             && [&map.input_scale.mean, &map.input_scale.scale].iter().all(|list| list.len() == inputs)
             && [&map.target_scale.mean, &map.target_scale.scale].iter().all(|list| list.len() == tasks);
@@ -120,13 +126,6 @@ impl FeatureMap {
     /// Whether rows have weights.
     pub(super) fn is_weighted(&self) -> bool {
         self.weighting.is_some()
-    }
-
-    /// The draw of each group of tasks.
-    pub(super) fn draws(&self) -> Vec<Draw> {
-        let of =
-            |group: &Group| Draw::new(self.input_names.len(), shares(&group.kernel, self.features), self.settings.seed);
-        self.groups.iter().map(of).collect()
     }
 
     /// Roots of the weights of some rows.

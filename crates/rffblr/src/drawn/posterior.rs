@@ -7,7 +7,7 @@ use super::marginal::{Level, Marginal, Whitened, marginal};
 use super::sums::System;
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{RANGE, SCALE, VARIANCE};
-use crate::kernel::{Kernel, best_noise, climb};
+use crate::kernel::{Ascent, Kernel, best_noise};
 use crate::linalg::{Mat, Threads, scale_rows};
 use crate::model::{Posterior, Shape};
 use crate::settings::CosineSettings;
@@ -198,7 +198,9 @@ pub(super) fn refine(systems: &[System], draw: &Draw, group: &mut Group, context
     let variances = [*linear, rbf.variance, laplace_l1.variance];
     let start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
-    let Some((top, ..)) = climb(start, RANGE, STEPS, (TOLERANCE, 0.0), function, go_on) else { return false };
+    let Some((top, ..)) = Ascent::new(RANGE, STEPS, (TOLERANCE, 0.0)).climb(start, function, go_on) else {
+        return false;
+    };
     group.kernel = at_variances(&kernel, &top);
     group.noise = noises(&top, context.rounding);
     true

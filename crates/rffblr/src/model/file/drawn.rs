@@ -6,8 +6,7 @@ use crate::drawn::{basis_of_kept, basis_of_pairs, precision_of_pairs};
 use crate::kernel::Kernel;
 use crate::linalg::{Cholesky, Mat, Threads};
 use crate::model::{Drawn, DrawnMember, Inverse, Posterior, Shape, Waves};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use crate::packed;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -66,23 +65,19 @@ impl From<&DrawnMember> for StoredDrawnGroup {
     fn from(member: &DrawnMember) -> StoredDrawnGroup {
         let DrawnMember { tasks, kernel, pairs, kept, waves: Waves { basis, posterior } } = member;
         // Cosine and sine of a pair have the same frequencies.
-        let frequencies: Vec<u8> = (0..basis.cosines())
-            .step_by(if kept.is_some() { 1 } else { 2 })
-            .flat_map(|m| basis.directions.col_as_slice(m).iter().flat_map(|v| v.to_le_bytes()))
-            .collect();
+        let directions = (0..basis.cosines()).step_by(if kept.is_some() { 1 } else { 2 });
+        let frequencies = directions.flat_map(|m| basis.directions.col_as_slice(m).iter().copied());
         let factor = |shape: &Shape| {
             let Inverse::Factor(factor) = &shape.inverse else { return None };
             let lower = factor.lower();
-            let bytes: Vec<u8> = (0..lower.ncols())
-                .flat_map(|j| lower.col_as_slice(j)[j..].iter().flat_map(|v| (*v as f32).to_le_bytes()))
-                .collect();
-            Some(StoredFactor { tasks: shape.tasks.clone(), lower: STANDARD.encode(bytes) })
+            let numbers = (0..lower.ncols()).flat_map(|j| lower.col_as_slice(j)[j..].iter().copied());
+            Some(StoredFactor { tasks: shape.tasks.clone(), lower: packed::singles(numbers) })
         };
         StoredDrawnGroup {
             tasks: tasks.clone(),
             kernel: kernel.clone(),
             pairs: *pairs,
-            frequencies: STANDARD.encode(frequencies),
+            frequencies: packed::doubles(frequencies),
             kept: kept.as_ref().map(|columns| StoredKept {
                 columns: columns.clone(),
                 precision: posterior.precision[..columns.len()].to_vec(),
@@ -113,8 +108,7 @@ impl StoredDrawnGroup {
         let wrong = |field: &str| format!("`{}` is not a table of the size that the rest implies", at(field));
         let count = self.pairs[0].checked_add(self.pairs[1]).filter(|_| self.pairs.iter().all(|p| *p > 0));
         let count = count.ok_or_else(|| wrong("pairs"))?;
-        let frequencies: Vec<f64> =
-            unpacked(&self.frequencies, f64::from_le_bytes).ok_or_else(|| wrong("frequencies"))?;
+        let frequencies = packed::from_doubles(&self.frequencies).ok_or_else(|| wrong("frequencies"))?;
         let columns = count.checked_mul(2).and_then(|cosines| cosines.checked_add(inputs));
         let columns = columns.ok_or_else(|| wrong("pairs"))?;
         if let Some(StoredKept { columns: kept, precision }) = &self.kept {
@@ -143,7 +137,7 @@ impl StoredDrawnGroup {
         each_task_once(&at("factors"), self.factors.iter().map(|factor| factor.tasks.as_slice()), tasks)?;
         let mut shapes = Vec::new();
         for factor in self.factors {
-            let values = unpacked(&factor.lower, |bytes: [u8; 4]| f64::from(f32::from_le_bytes(bytes)));
+            let values = packed::from_singles(&factor.lower);
             let values = values.filter(|values| values.len() == columns * (columns + 1) / 2);
             let values = values.ok_or_else(|| wrong("factors.lower"))?;
             all_finite(&at("factors.lower"), &values)?;
@@ -164,11 +158,4 @@ impl StoredDrawnGroup {
         let waves = Waves { basis, posterior };
         Ok(DrawnMember { tasks: self.tasks, kernel: self.kernel, pairs: self.pairs, kept, waves })
     }
-}
-
-/// Packed numbers of N bytes each.
-fn unpacked<const N: usize>(text: &str, number: impl Fn([u8; N]) -> f64) -> Option<Vec<f64>> {
-    let bytes = STANDARD.decode(text).ok()?;
-    let (numbers, rest) = bytes.as_chunks::<N>();
-    rest.is_empty().then(|| numbers.iter().map(|bytes| number(*bytes)).collect())
 }
