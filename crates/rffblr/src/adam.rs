@@ -22,8 +22,17 @@ impl Adam {
         Adam { rate, steps: 0, first: vec![0.0; parameters], second: vec![0.0; parameters] }
     }
 
+    /// One step uphill from `values`.
+    pub fn ascend(&mut self, values: &mut [f64], gradient: &[f64]) {
+        self.step(values, gradient, 1.0);
+    }
+
     /// One step downhill from `values`.
     pub fn descend(&mut self, values: &mut [f64], gradient: &[f64]) {
+        self.step(values, gradient, -1.0);
+    }
+
+    fn step(&mut self, values: &mut [f64], gradient: &[f64], sign: f64) {
         self.steps = self.steps.saturating_add(1);
         let correction = (1.0 - DECAY_SECOND.powi(self.steps)).sqrt() / (1.0 - DECAY_FIRST.powi(self.steps));
         let rate = self.rate * correction;
@@ -31,7 +40,7 @@ impl Adam {
         for ((value, g), (first, second)) in values.iter_mut().zip(gradient).zip(moments) {
             *first = DECAY_FIRST * *first + (1.0 - DECAY_FIRST) * g;
             *second = DECAY_SECOND * *second + (1.0 - DECAY_SECOND) * g * g;
-            *value -= rate * *first / (second.sqrt() + FLOOR);
+            *value += sign * rate * *first / (second.sqrt() + FLOOR);
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{require_few, require_observed};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::Dataset;
-use rffblr::internals::{Accumulate, Ascent, Cholesky, dot, multiply, outer};
+use rffblr::internals::{Accumulate, Cholesky, climb, dot, multiply, outer};
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
@@ -154,8 +154,7 @@ impl Training {
         let starts = [flat, 0.1 * flat].map(|gamma| [gamma, 0.5, 0.5, 0.1].map(f64::ln).to_vec());
         let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
         let ends = starts.iter().filter_map(|start| {
-            Ascent::new(RANGE, STEPS, TOLERANCE)
-                .climb(start.clone(), |at| self.evidence(at), go_on)
+            climb(start.clone(), RANGE, STEPS, TOLERANCE, |at| self.evidence(at), go_on)
                 .map(|(at, value, _)| (at, value))
         });
         ends.reduce(|a, b| if b.1 > a.1 { b } else { a }).map_or_else(|| starts[0].clone(), |(at, _)| at)

@@ -3,9 +3,10 @@
 
 use super::evidence::{OfFrequencies, OfKernel, Rows};
 use super::features::{Draw, shares};
+use crate::adam::Adam;
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{INPUT_SCALES, NOISE, RANGE, pack};
-use crate::kernel::{Ascent, Groups, Kernel, Learned, Shared, fit_groups};
+use crate::kernel::{Groups, Kernel, Learned, Shared, climb, fit_groups};
 use crate::linalg::Threads;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -22,21 +23,24 @@ const SAMPLES: [usize; 2] = [24_000, MOST_ROWS];
 pub(crate) const MOST_ROWS: usize = 96_000;
 /// Most L-BFGS steps of a search for the kernel on the first sample, and on larger ones.
 const KERNEL_STEPS: [usize; 2] = [30, 8];
-/// Most steps of a search for frequencies.
-const STEPS: usize = 50;
+/// Most steps of the search for frequencies on a sample.
+const STEPS: usize = 100;
+/// Length of its first steps, in units of the prior of each frequency.
+const RATE: f64 = 0.15;
+/// One row in so many is not learned from but used to check, after this many steps each time, that the frequencies predict
+/// better; so many checks in vain end the search.
+const CHECK: usize = 10;
+const CHECK_STEPS: usize = 3;
+const CHECKS: usize = 3;
 /// A larger sample must allow this many steps.
 const LEAST_STEPS: usize = 4;
 /// Multiplications that learning on the larger samples may cost: so many for each row of the data, within bounds.
 const WORK: (f64, f64, f64) = (2.5e7, 1e12, 6e12);
-/// A search ends when a step gains less than this for each observed cell, in nats.
+/// A search for the kernel ends when a step gains less than this for each observed cell, in nats.
 const TOLERANCE: f64 = 5e-5;
-/// How much further than noise frequencies go along the same slope at first.
-const METRIC: f64 = 1000.0;
-/// One row in so many is not learned from but used to check, after this many steps each time, that frequencies that move
-/// predict better; so many checks in vain end the search.
-const CHECK: usize = 10;
-const CHECK_STEPS: usize = 3;
-const CHECKS: usize = 2;
+
+/// How often noise is made ten times as large if the features are singular to rounding.
+pub(super) const MOST_RAISES: usize = 8;
 
 /// A task gets a kernel of its own if that gains this much for each of its cells on the first sample.
 const APART: f64 = 0.01;
@@ -126,35 +130,16 @@ impl Search<'_> {
         [of(learn), of(check)]
     }
 
-    /// Climbs a function of some variables; gives where it ended and the gain. `show` says bandwidth and noise at a point,
-    /// and whether to go on.
-    fn climb(
-        &mut self,
-        start: Vec<f64>,
-        (ascent, columns): (Ascent<'_>, usize),
-        function: impl FnMut(&[f64]) -> Option<(f64, Vec<f64>)>,
-        mut show: impl FnMut(&[f64]) -> (f64, Vec<f64>, ControlFlow<()>),
-    ) -> Result<(Vec<f64>, f64)> {
-        let (trace, observer, mut first, mut asked) = (&mut self.trace, self.observer, None, false);
-        let watch = |at: &[f64], objective: f64| {
-            first.get_or_insert(objective);
-            let (bandwidth, noise, go_on) = show(at);
-            let noise_precision = noise.iter().map(|noise| noise.recip()).collect();
-            let number = trace.len() + 1;
-            trace.push(Iteration { restart: 0, number, objective, active: columns, bandwidth, noise_precision });
-            asked = trace.last().is_some_and(|last| observer(last).is_break());
-            if asked { ControlFlow::Break(()) } else { go_on }
-        };
-        let found = ascent.climb(start, function, watch);
-        let (top, value, _) = found.ok_or(Error::Singular { size: columns, noise: f64::NAN })?;
-        if asked {
+    /// Takes a step down in the trace, and asks whether to go on.
+    fn seen(&mut self, objective: f64, active: usize, bandwidth: f64, noise: &[f64]) -> ControlFlow<()> {
+        let (number, noise_precision) = (self.trace.len() + 1, noise.iter().map(|noise| noise.recip()).collect());
+        let step = Iteration { restart: 0, number, objective, active, bandwidth, noise_precision };
+        let go_on = (self.observer)(&step);
+        self.trace.push(step);
+        if go_on.is_break() {
             self.stop = Stop::Requested;
         }
-        Ok((top, value - first.unwrap_or(value)))
-    }
-
-    fn ascent<'a>(&self, steps: usize, cells: f64) -> Ascent<'a> {
-        Ascent::new(RANGE, steps.min(self.settings.max_iterations), (TOLERANCE * cells, 0.0))
+        go_on
     }
 
     /// Searches for the kernel on some rows; gives the gain for each observed cell.
@@ -162,14 +147,22 @@ impl Search<'_> {
         let evidence = OfKernel::new(rows, draw);
         let mut start = std::mem::take(&mut state.at);
         start.resize(evidence.variables(), 0.0);
-        let show = |at: &[f64]| {
-            let (kernel, _, noise) = evidence.unpack(at);
-            (kernel.rbf.bandwidth, noise, ControlFlow::Continue(()))
-        };
-        let how = (self.ascent(steps, rows.cells()), draw.columns());
-        let (top, gain) = self.climb(start, how, |at| evidence.at(at), show)?;
-        state.at = top;
-        Ok(gain / rows.cells())
+        let (steps, tolerance) = (steps.min(self.settings.max_iterations), (TOLERANCE * rows.cells(), 0.0));
+        // Less noise than rounding leaves of so many rows cannot be told from none.
+        for _ in 0..MOST_RAISES {
+            let mut first = None;
+            let watch = |at: &[f64], objective: f64| {
+                first.get_or_insert(objective);
+                let (kernel, _, noise) = evidence.unpack(at);
+                self.seen(objective, draw.columns(), kernel.rbf.bandwidth, &noise)
+            };
+            if let Some((top, value, _)) = climb(start.clone(), RANGE, steps, tolerance, |at| evidence.at(at), watch) {
+                state.at = top;
+                return Ok((value - first.unwrap_or(value)) / rows.cells());
+            }
+            start[NOISE] += std::f64::consts::LN_10;
+        }
+        Err(Error::Singular { size: draw.columns(), noise: start[NOISE].exp() })
     }
 
     /// The first sample: together, then each task that gains by a kernel of its own.
@@ -225,46 +218,43 @@ impl Search<'_> {
             // Rows must be more than what they are to tell apart.
             if self.stop != Stop::Requested && parts[0].inputs.nrows() > draw.columns() {
                 work -= cost * (self.trace.len() - before) as f64;
-                draw = self.frequencies(&mut group, &draw, (&rows, &check), STEPS.min(affordable(work)))?;
+                draw = self.frequencies(&mut group, &draw, (&rows, &check), STEPS.min(affordable(work)));
             }
             work -= cost * (self.trace.len() - before) as f64;
         }
         Ok((group, draw))
     }
 
-    /// Searches for frequencies on some rows, as long as others are predicted better by them.
+    /// Searches for frequencies on some rows, as long as others are predicted better by them. Adam, because some
+    /// frequencies matter far more than others: it needs no curvature to move them all.
     fn frequencies(
         &mut self,
         group: &mut Group,
         draw: &Draw,
         (rows, check): (&Rows<'_>, &Rows<'_>),
         steps: usize,
-    ) -> Result<Draw> {
+    ) -> Draw {
         let evidence = OfFrequencies::new(rows, &group.kernel, draw, &group.noise);
-        let (levels, start) = (evidence.levels(), vec![0.0; evidence.variables()]);
-        let metric = |i: usize| if i < levels { 1.0 } else { METRIC };
-        let (mut best, mut seen, mut in_vain) = ((f64::NEG_INFINITY, start.clone()), 0, 0);
-        let show = |at: &[f64]| {
-            if seen % CHECK_STEPS == 0 {
+        let mut at = vec![0.0; evidence.variables()];
+        let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, at.len()), (f64::NEG_INFINITY, at.clone()), 0);
+        for step in 0..=steps.min(self.settings.max_iterations) {
+            let Some((objective, gradient)) = evidence.at(&at) else { break };
+            if step % CHECK_STEPS == 0 {
                 let density = evidence.density(check);
                 in_vain = if density > best.0 { 0 } else { in_vain + 1 };
                 if in_vain == 0 {
-                    best = (density, at.to_vec());
+                    best = (density, at.clone());
                 }
             }
-            seen += 1;
-            let go_on = if in_vain < CHECKS { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
-            (group.kernel.rbf.bandwidth, evidence.unpack(at).0, go_on)
-        };
-        let ascent = self.ascent(steps, rows.cells()).with_metric(&metric);
-        match self.climb(start, (ascent, draw.columns()), |at| evidence.at(at), show) {
-            // Of a target without noise, say: the features stay as drawn.
-            Err(Error::Singular { .. }) => return Ok(draw.clone()),
-            climbed => climbed?,
-        };
+            let go_on = self.seen(objective, draw.columns(), group.kernel.rbf.bandwidth, &evidence.unpack(&at).0);
+            if in_vain == CHECKS || go_on.is_break() {
+                break;
+            }
+            adam.ascend(&mut at, &gradient);
+        }
         let (noise, moved) = evidence.unpack(&best.1);
         group.noise = noise;
-        Ok(moved)
+        moved
     }
 
     fn group(&self, State { tasks, at }: &State, draw: &Draw) -> Group {

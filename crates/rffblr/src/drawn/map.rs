@@ -34,19 +34,18 @@ pub struct FeatureMap {
     stop: Stop,
 }
 
-/// What the pass over the rows may cost: rows times features squared, for all groups of tasks together.
+/// Features for fewer rows than [`MANY`], and for more.
+const FEATURES: [usize; 2] = [512, 1024];
+const MANY: f64 = 100_000.0;
+/// What the pass over the rows may cost beyond the smaller of them: rows times features squared, for all groups of tasks.
 const PASS: f64 = 1.2e13;
-/// Least and most features of a map that chooses them itself.
-const FEATURES: (usize, usize) = (512, 4096);
 
-/// Number of features for so many rows and groups of tasks with a kernel of their own: as many as √(1.2·10¹³/(rows ×
-/// groups)), from 512 to 4096, and no more than one for 48 rows beyond 1024.
+/// Number of features for so many rows and groups of tasks with a kernel of their own: 512 up to 100 000 rows, 1024 beyond as
+/// long as rows × groups × 1024² is at most 1.2·10¹³.
 pub(crate) fn features_for(rows: f64, groups: usize) -> usize {
-    let affordable = (PASS / (rows.max(1.0) * groups as f64)).sqrt();
-    let sensible = (rows / 48.0).max(1024.0);
-    let chosen = affordable.min(sensible).clamp(FEATURES.0 as f64, FEATURES.1 as f64);
-    // Whole blocks of 128.
-    (chosen / 128.0) as usize * 128
+    let large = FEATURES[1];
+    let affordable = rows * groups as f64 * (large as f64).powi(2) <= PASS;
+    if rows > MANY && affordable { large } else { FEATURES[0] }
 }
 
 impl FeatureMap {

@@ -2,12 +2,12 @@
 
 use super::ard::{Ard, Relevant};
 use super::features::Draw;
-use super::learn::Group;
+use super::learn::{Group, MOST_RAISES};
 use super::marginal::{Level, Marginal, Whitened, marginal};
 use super::sums::System;
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{RANGE, SCALE, VARIANCE};
-use crate::kernel::{Ascent, Kernel, best_noise};
+use crate::kernel::{Kernel, best_noise, climb};
 use crate::linalg::{Mat, Threads, scale_rows};
 use crate::model::{Posterior, Shape};
 use crate::settings::CosineSettings;
@@ -190,18 +190,21 @@ pub(super) fn refinement(
     Some((value, gradient))
 }
 
-/// Climbs the marginal likelihood; whether it could.
+/// Climbs the marginal likelihood; whether it could. Noise that is nothing to rounding is raised.
 pub(super) fn refine(systems: &[System], draw: &Draw, group: &mut Group, context: Context<'_>) -> bool {
     let kernel = group.kernel.clone();
     let function = |at: &[f64]| refinement(systems, draw, &kernel, at, context);
     let Kernel { linear, rbf, laplace_l1, .. } = &group.kernel;
     let variances = [*linear, rbf.variance, laplace_l1.variance];
-    let start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
+    let mut start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
-    let Some((top, ..)) = Ascent::new(RANGE, STEPS, (TOLERANCE, 0.0)).climb(start, function, go_on) else {
-        return false;
-    };
-    group.kernel = at_variances(&kernel, &top);
-    group.noise = noises(&top, context.rounding);
-    true
+    for _ in 0..MOST_RAISES {
+        if let Some((top, ..)) = climb(start.clone(), RANGE, STEPS, (TOLERANCE, 0.0), function, go_on) {
+            group.kernel = at_variances(&kernel, &top);
+            group.noise = noises(&top, context.rounding);
+            return true;
+        }
+        start[SCALE..].iter_mut().for_each(|noise| *noise += std::f64::consts::LN_10);
+    }
+    false
 }

@@ -20,105 +20,79 @@ pub enum End {
     Asked,
 }
 
-/// Where and how long to climb.
-pub struct Ascent<'a> {
+/// Climbs from `start` and returns where it ended with the value there; `None` if there is no value at the start.
+/// `function` gives value and gradient, or `None` where it has none; `watch` sees every accepted point. The tolerance is
+/// a gain, or a share of the value if that is more.
+pub fn climb(
+    start: Vec<f64>,
     range: (f64, f64),
     steps: usize,
     tolerance: (f64, f64),
-    metric: &'a dyn Fn(usize) -> f64,
-}
-
-impl<'a> Ascent<'a> {
-    /// Every variable stays in a range. The tolerance is a gain, or a share of the value if that is more.
-    pub fn new(range: (f64, f64), steps: usize, tolerance: (f64, f64)) -> Ascent<'a> {
-        Ascent { range, steps, tolerance, metric: &|_| 1.0 }
+    mut function: impl FnMut(&[f64]) -> Option<(f64, Vec<f64>)>,
+    mut watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
+) -> Option<(Vec<f64>, f64, End)> {
+    let finite =
+        |found: Option<(f64, Vec<f64>)>| found.filter(|(v, g)| v.is_finite() && g.iter().all(|g| g.is_finite()));
+    let (mut value, mut gradient) = finite(function(&start))?;
+    let mut at = start;
+    let mut history: VecDeque<(Vec<f64>, Vec<f64>)> = VecDeque::new();
+    let mut small_gains = 0;
+    if watch(&at, value).is_break() {
+        return Some((at, value, End::Asked));
     }
-
-    /// How much further a variable goes along the same slope as long as its curvature is not known: those of which there
-    /// are many have little each.
-    pub fn with_metric(self, metric: &'a dyn Fn(usize) -> f64) -> Ascent<'a> {
-        Ascent { metric, ..self }
-    }
-
-    /// Climbs from `start` and returns where it ended with the value there; `None` if there is no value at the start.
-    /// `function` gives value and gradient, or `None` where it has none; `watch` sees every accepted point.
-    pub fn climb(
-        &self,
-        start: Vec<f64>,
-        mut function: impl FnMut(&[f64]) -> Option<(f64, Vec<f64>)>,
-        mut watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
-    ) -> Option<(Vec<f64>, f64, End)> {
-        let Ascent { range, steps, tolerance, metric } = *self;
-        let along =
-            |gradient: &[f64]| -> Vec<f64> { gradient.iter().enumerate().map(|(i, g)| metric(i) * g).collect() };
-        let finite =
-            |found: Option<(f64, Vec<f64>)>| found.filter(|(v, g)| v.is_finite() && g.iter().all(|g| g.is_finite()));
-        let (mut value, mut gradient) = finite(function(&start))?;
-        let mut at = start;
-        let mut history: VecDeque<(Vec<f64>, Vec<f64>)> = VecDeque::new();
-        let mut small_gains = 0;
+    for _ in 0..steps {
+        let mut direction = quasi_newton(&gradient, &history);
+        if dot(&direction, &gradient) <= 0.0 {
+            history.clear();
+            direction.clone_from(&gradient);
+        }
+        let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs())).max(f64::MIN_POSITIVE);
+        // Without curvature the gradient gives a direction but no length.
+        let mut step = if history.is_empty() { 0.5 / longest } else { (LONGEST / longest).min(1.0) };
+        let slope = dot(&direction, &gradient);
+        let mut next = None;
+        for _ in 0..12 {
+            let trial: Vec<f64> =
+                at.iter().zip(&direction).map(|(a, d)| (a + step * d).clamp(range.0, range.1)).collect();
+            match finite(function(&trial)) {
+                Some((v, g)) if v >= value + 1e-4 * step * slope => {
+                    next = Some((trial, v, g));
+                    break;
+                }
+                _ => step *= 0.35,
+            }
+        }
+        let Some((trial, v, g)) = next else {
+            if history.is_empty() {
+                return Some((at, value, End::Top));
+            }
+            // The remembered curvature misled: once more along the gradient.
+            history.clear();
+            continue;
+        };
+        let moved: Vec<f64> = trial.iter().zip(&at).map(|(a, b)| a - b).collect();
+        // Of −f, which curves upwards at its minimum.
+        let turned: Vec<f64> = gradient.iter().zip(&g).map(|(a, b)| a - b).collect();
+        if dot(&moved, &turned) > 1e-10 * dot(&turned, &turned).max(f64::MIN_POSITIVE) {
+            history.push_back((moved, turned));
+            if history.len() > MEMORY {
+                history.pop_front();
+            }
+        }
+        small_gains = if v - value < tolerance.0.max(tolerance.1 * value.abs()) { small_gains + 1 } else { 0 };
+        (at, value, gradient) = (trial, v, g);
         if watch(&at, value).is_break() {
             return Some((at, value, End::Asked));
         }
-        for _ in 0..steps {
-            let mut direction = quasi_newton(&gradient, &history, &along);
-            if dot(&direction, &gradient) <= 0.0 {
-                history.clear();
-                direction = along(&gradient);
-            }
-            let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs())).max(f64::MIN_POSITIVE);
-            // Without curvature the gradient gives a direction but no length.
-            let mut step = if history.is_empty() { 0.5 / longest } else { (LONGEST / longest).min(1.0) };
-            let slope = dot(&direction, &gradient);
-            let mut next = None;
-            for _ in 0..12 {
-                let trial: Vec<f64> =
-                    at.iter().zip(&direction).map(|(a, d)| (a + step * d).clamp(range.0, range.1)).collect();
-                match finite(function(&trial)) {
-                    Some((v, g)) if v >= value + 1e-4 * step * slope => {
-                        next = Some((trial, v, g));
-                        break;
-                    }
-                    _ => step *= 0.35,
-                }
-            }
-            let Some((trial, v, g)) = next else {
-                if history.is_empty() {
-                    return Some((at, value, End::Top));
-                }
-                // The remembered curvature misled: once more along the gradient.
-                history.clear();
-                continue;
-            };
-            let moved: Vec<f64> = trial.iter().zip(&at).map(|(a, b)| a - b).collect();
-            // Of −f, which curves upwards at its minimum.
-            let turned: Vec<f64> = gradient.iter().zip(&g).map(|(a, b)| a - b).collect();
-            if dot(&moved, &turned) > 1e-10 * dot(&turned, &turned).max(f64::MIN_POSITIVE) {
-                history.push_back((moved, turned));
-                if history.len() > MEMORY {
-                    history.pop_front();
-                }
-            }
-            small_gains = if v - value < tolerance.0.max(tolerance.1 * value.abs()) { small_gains + 1 } else { 0 };
-            (at, value, gradient) = (trial, v, g);
-            if watch(&at, value).is_break() {
-                return Some((at, value, End::Asked));
-            }
-            if small_gains >= 2 {
-                return Some((at, value, End::Top));
-            }
+        if small_gains >= 2 {
+            return Some((at, value, End::Top));
         }
-        Some((at, value, End::Steps))
     }
+    Some((at, value, End::Steps))
 }
 
-/// H g by the two-loop recursion over the remembered steps s and changes of the gradient y; `along` is what H would be
-/// without them, up to a factor.
-fn quasi_newton(
-    gradient: &[f64],
-    history: &VecDeque<(Vec<f64>, Vec<f64>)>,
-    along: &dyn Fn(&[f64]) -> Vec<f64>,
-) -> Vec<f64> {
+/// H g by the two-loop recursion over the remembered steps s and changes of the gradient y.
+fn quasi_newton(gradient: &[f64], history: &VecDeque<(Vec<f64>, Vec<f64>)>) -> Vec<f64> {
     let mut q = gradient.to_vec();
     let mut shares = Vec::with_capacity(history.len());
     for (s, y) in history.iter().rev() {
@@ -126,9 +100,8 @@ fn quasi_newton(
         q.iter_mut().zip(y).for_each(|(q, y)| *q -= share * y);
         shares.push(share);
     }
-    q = along(&q);
     if let Some((s, y)) = history.back() {
-        let scale = dot(s, y) / dot(y, &along(y));
+        let scale = dot(s, y) / dot(y, y);
         q.iter_mut().for_each(|q| *q *= scale);
     }
     for ((s, y), share) in history.iter().zip(shares.iter().rev()) {
@@ -155,8 +128,7 @@ mod tests {
 
     #[test]
     fn finds_the_top_of_a_curved_ridge() {
-        let (at, value, end) =
-            Ascent::new((-9.0, 9.0), 200, (1e-12, 0.0)).climb(vec![-1.2, 1.0], valley, go_on).unwrap();
+        let (at, value, end) = climb(vec![-1.2, 1.0], (-9.0, 9.0), 200, (1e-12, 0.0), valley, go_on).unwrap();
         assert_eq!(end, End::Top);
         assert!((at[0] - 1.0).abs() < 1e-4 && (at[1] - 1.0).abs() < 1e-4 && value > -1e-8, "{at:?}");
     }
@@ -168,17 +140,13 @@ mod tests {
             seen.push(v);
             ControlFlow::Continue(())
         };
-        let (at, ..) = Ascent::new((-0.5, 0.5), 100, (1e-9, 0.0)).climb(vec![0.0, 0.0], valley, watch).unwrap();
+        let (at, ..) = climb(vec![0.0, 0.0], (-0.5, 0.5), 100, (1e-9, 0.0), valley, watch).unwrap();
         assert!(at.iter().all(|a| a.abs() <= 0.5));
         assert!(seen.is_sorted());
-        let asked = Ascent::new((-9.0, 9.0), 100, (1e-9, 0.0))
-            .climb(vec![0.0, 0.0], valley, |_, _| ControlFlow::Break(()))
-            .unwrap();
+        let asked =
+            climb(vec![0.0, 0.0], (-9.0, 9.0), 100, (1e-9, 0.0), valley, |_, _| ControlFlow::Break(())).unwrap();
         assert_eq!(asked.2, End::Asked);
-        assert!(Ascent::new((-1.0, 1.0), 9, (1e-9, 0.0)).climb(vec![0.0], |_| None, go_on).is_none());
-        assert_eq!(
-            Ascent::new((-9.0, 9.0), 3, (1e-9, 0.0)).climb(vec![0.0, 0.0], valley, go_on).unwrap().2,
-            End::Steps
-        );
+        assert!(climb(vec![0.0], (-1.0, 1.0), 9, (1e-9, 0.0), |_| None, go_on).is_none());
+        assert_eq!(climb(vec![0.0, 0.0], (-9.0, 9.0), 3, (1e-9, 0.0), valley, go_on).unwrap().2, End::Steps);
     }
 }

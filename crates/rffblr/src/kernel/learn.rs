@@ -2,7 +2,7 @@
 //! L-BFGS (equations 25 and 26).
 
 use super::Kernel;
-use super::ascent::{Ascent, End};
+use super::ascent::{End, climb};
 use super::hyper::{HyperPrior, INPUT_SCALES, NOISE, RANGE, SCALE, VARIANCE, pack, unpack};
 use super::pairs::{self, Distance, inner, pull};
 use crate::error::{Error, Result};
@@ -63,7 +63,7 @@ pub(crate) fn learn(
         let (kernel, noise) = unpack(at, &problem.origin);
         watch(&kernel, noise, value)
     };
-    let found = Ascent::new(RANGE, steps, TOLERANCE).climb(start, |at| evidence.at(at), show);
+    let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
     let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
     let (kernel, noise) = unpack(&at, &problem.origin);
     let surprise = -evidence.prior.add_to(&at, &mut vec![0.0; at.len()]);

@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod ard;
+mod learn;
 mod posterior;
 mod stream;
 
