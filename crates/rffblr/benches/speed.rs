@@ -7,9 +7,11 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rffblr::data::Dataset;
+use rffblr::drawn::{Accumulator, FeatureMap};
 use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Scales, Spectrum};
-use rffblr::linalg::Mat;
-use rffblr::{Bandwidth, CosineSettings, FeatureCount, Pruning, Settings, fit_observed};
+use rffblr::internals::{Accumulate, outer};
+use rffblr::linalg::{Mat, Threads};
+use rffblr::{Bandwidth, CosineSettings, FeatureCount, Form, Precision, Pruning, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -85,6 +87,33 @@ fn whole(rows: usize, tasks: usize, count: usize) -> (f64, usize) {
     (start.elapsed().as_secs_f64(), model.trace().len())
 }
 
+/// Shortest seconds of adding a block of rows to an accumulator with `count` features, and of the products ΦᵀΦ alone, on
+/// features of the same shapes.
+fn pass(rows: usize, tasks: usize, count: usize, repeats: usize) -> (f64, f64) {
+    let data = dataset(rows, tasks);
+    let form = Form::Drawn { features: Some(count), precision: Precision::Tied };
+    let settings = Settings { form, max_iterations: 1, ..Settings::DEFAULT };
+    let sample = data.select(&(0..500).collect::<Vec<_>>()).expect("rows");
+    let map = FeatureMap::learn(&sample, 500.0, &settings, &|_| ControlFlow::Continue(())).expect("well-behaved data");
+    // As `Accumulator` does it: some rows at a time.
+    const ROWS: usize = 2048;
+    let phi = normal(ROWS, count + INPUTS + 1, 5);
+    let mut gram = Mat::zeros(phi.ncols(), phi.ncols());
+    let (mut whole, mut products) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..repeats {
+        let mut sums = Accumulator::new(&map);
+        let start = Instant::now();
+        sums.update(0, data.inputs(), data.targets(), None).expect("well-behaved data");
+        whole = whole.min(start.elapsed().as_secs_f64());
+        let start = Instant::now();
+        for _ in 0..rows / ROWS {
+            outer(gram.as_mut(), Accumulate::Add, phi.as_ref().transpose(), Threads::current());
+        }
+        products = products.min(start.elapsed().as_secs_f64());
+    }
+    (whole, products)
+}
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     if let [kind, rows, tasks, count, repeats] = &arguments[..] {
@@ -93,6 +122,7 @@ fn main() {
         let seconds = match kind.as_str() {
             "features" => features(rows, count, repeats),
             "sweep" => sweep(rows, tasks, count, false, repeats),
+            "pass" => pass(rows, tasks, count, repeats).0,
             "bandwidth" => sweep(rows, tasks, count, true, repeats),
             _ => whole(rows, tasks, count).0,
         };
@@ -119,5 +149,11 @@ fn main() {
                 );
             }
         }
+    }
+    println!("a block of 32768 rows, one target: milliseconds, share of ΦᵀΦ, rate of ΦᵀΦ");
+    for count in [512, 1024, 2048] {
+        let (whole, products) = pass(32_768, 1, count, 5);
+        let rate = 32_768.0 * ((count + INPUTS + 1) as f64).powi(2) / products * 1e-9;
+        println!("M {count:>5} {:>9.1} {:>5.0} % {rate:>7.1} GFLOP/s", 1e3 * whole, 100.0 * products / whole);
     }
 }
