@@ -209,15 +209,19 @@ impl Search<'_> {
                 break;
             }
             let parts = self.parts(&group.tasks, size);
+            // Rows must be more than what they are to tell apart.
+            if parts[0].inputs.nrows() <= draw.columns() {
+                break;
+            }
             let [rows, check] = [&parts[0], &parts[1]].map(|part| Rows::new(part, self.threads));
-            let before = self.trace.len();
+            let mut before = self.trace.len();
             if k == 0 {
                 self.kernel(&mut state, &draw, &rows, KERNEL_STEPS[1].min(affordable(work)))?;
                 group = self.group(&state, &draw);
-            }
-            // Rows must be more than what they are to tell apart.
-            if self.stop != Stop::Requested && parts[0].inputs.nrows() > draw.columns() {
                 work -= cost * (self.trace.len() - before) as f64;
+                before = self.trace.len();
+            }
+            if self.stop != Stop::Requested {
                 draw = self.frequencies(&mut group, &draw, (&rows, &check), STEPS.min(affordable(work)));
             }
             work -= cost * (self.trace.len() - before) as f64;
