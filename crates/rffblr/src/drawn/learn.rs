@@ -17,25 +17,24 @@ use std::ops::ControlFlow;
 /// Rows of the first sample, on which kernels are learned with few features and tasks are grouped.
 const FIRST_ROWS: usize = 6_000;
 const FIRST_FEATURES: usize = 512;
-/// Rows of the samples on which the features of the model are learned.
-const SAMPLES: [usize; 2] = [24_000, MOST_ROWS];
-/// Most rows of a sample.
+/// Most rows of the sample on which the features of the model are learned.
 pub(crate) const MOST_ROWS: usize = 96_000;
-/// Most L-BFGS steps of a search for the kernel on the first sample, and on larger ones.
+/// It is divided into batches of at most so many rows, of which each serves some steps in turn: a step costs its rows.
+const BATCH: usize = 24_000;
+/// Most L-BFGS steps of a search for the kernel on the first sample, and on a batch.
 const KERNEL_STEPS: [usize; 2] = [30, 8];
-/// Most steps of the search for frequencies on a sample.
-const STEPS: usize = 100;
+/// Most steps of the search for frequencies.
+const STEPS: usize = 200;
 /// Length of its first steps, in units of the prior of each frequency.
 const RATE: f64 = 0.15;
-/// One row in so many is not learned from but used to check, after this many steps each time, that the frequencies predict
-/// better; so many checks in vain end the search.
+/// One row in so many, or this many, are not learned from but used to check, after some steps each time, that the
+/// frequencies predict better; so many checks in vain, and two more for every other batch, end the search.
 const CHECK: usize = 10;
+const CHECK_ROWS: usize = 5_000;
 const CHECK_STEPS: usize = 3;
-const CHECKS: usize = 3;
-/// A larger sample must allow this many steps.
-const LEAST_STEPS: usize = 4;
-/// Multiplications that learning on the larger samples may cost: so many for each row of the data, within bounds.
-const WORK: (f64, f64, f64) = (2.5e7, 1e12, 6e12);
+const CHECKS: usize = 4;
+/// Multiplications that learning the features of the model may cost: so many for each row of the data, within bounds.
+const WORK: (f64, f64, f64) = (3e7, 1e12, 1e13);
 /// A search for the kernel ends when a step gains less than this for each observed cell, in nats.
 const TOLERANCE: f64 = 5e-5;
 
@@ -120,14 +119,17 @@ impl Search<'_> {
         part.as_ref().unwrap_or(self.sample).of_tasks(tasks)
     }
 
-    /// The same rows in two parts: to learn from, and to check.
-    fn parts(&self, tasks: &[usize], rows: usize) -> [Problem; 2] {
-        let chosen = self.sample.choose(rows, self.settings.seed);
-        let (check, learn): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k.is_multiple_of(CHECK));
-        let of = |part: Vec<(usize, &usize)>| {
-            self.sample.of_rows(&part.into_iter().map(|(_, row)| *row).collect::<Vec<usize>>()).of_tasks(tasks)
-        };
-        [of(learn), of(check)]
+    /// Some tasks on batches of rows to learn from, and on rows to check.
+    fn batches(&self, tasks: &[usize]) -> (Vec<Problem>, Problem) {
+        let chosen = self.sample.choose(MOST_ROWS, self.settings.seed);
+        let one_in = CHECK.max(chosen.len() / CHECK_ROWS);
+        let (check, learn): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k.is_multiple_of(one_in));
+        let rows = |part: &[(usize, &usize)]| part.iter().map(|(_, row)| **row).collect::<Vec<usize>>();
+        let of = |rows: &[usize]| self.sample.of_rows(rows).of_tasks(tasks);
+        let (check, learn) = (rows(&check), rows(&learn));
+        let count = learn.len().div_ceil(BATCH).max(1);
+        let batch = |b: usize| of(&learn.iter().skip(b).step_by(count).copied().collect::<Vec<_>>());
+        ((0..count).map(batch).collect(), of(&check))
     }
 
     /// Takes a step down in the trace, and asks whether to go on.
@@ -197,51 +199,45 @@ impl Search<'_> {
         Ok(Some(state).filter(|state| !state.tasks.is_empty()).into_iter().chain(apart).collect())
     }
 
-    /// The features of the model on larger samples, as long as work is left: the kernel, then the frequencies.
-    fn grow(&mut self, mut state: State, mut draw: Draw, mut work: f64) -> Result<(Group, Draw)> {
-        let mut group = self.group(&state, &draw);
-        let available = self.sample.inputs.nrows();
-        for (k, &size) in SAMPLES.iter().enumerate() {
-            // ΦᵀΦ, and Φ times a matrix of its width.
-            let cost = 1.5 * size.min(available) as f64 * (draw.columns() as f64).powi(2);
-            let affordable = |work: f64| (work / cost) as usize;
-            if self.stop == Stop::Requested || affordable(work) < LEAST_STEPS || k > 0 && available <= SAMPLES[k - 1] {
-                break;
-            }
-            let parts = self.parts(&group.tasks, size);
-            // Rows must be more than what they are to tell apart.
-            if parts[0].inputs.nrows() <= draw.columns() {
-                break;
-            }
-            let [rows, check] = [&parts[0], &parts[1]].map(|part| Rows::new(part, self.threads));
-            let mut before = self.trace.len();
-            if k == 0 {
-                self.kernel(&mut state, &draw, &rows, KERNEL_STEPS[1].min(affordable(work)))?;
-                group = self.group(&state, &draw);
-                work -= cost * (self.trace.len() - before) as f64;
-                before = self.trace.len();
-            }
-            if self.stop != Stop::Requested {
-                draw = self.frequencies(&mut group, &draw, (&rows, &check), STEPS.min(affordable(work)));
-            }
-            work -= cost * (self.trace.len() - before) as f64;
+    /// The features of the model on a larger sample, as long as work is left: the kernel, then the frequencies.
+    fn grow(&mut self, mut state: State, draw: Draw, work: f64) -> Result<(Group, Draw)> {
+        let (batches, check) = self.batches(&state.tasks);
+        let smallest = batches.iter().map(|batch| batch.inputs.nrows()).min().unwrap_or(0);
+        // Rows must be more than what they are to tell apart.
+        if self.stop == Stop::Requested || smallest <= draw.columns() {
+            return Ok((self.group(&state, &draw), draw));
         }
+        let batches: Vec<Rows<'_>> = batches.iter().map(|batch| Rows::new(batch, self.threads)).collect();
+        let check = Rows::new(&check, self.threads);
+        // ΦᵀΦ, and Φ times a matrix of its width.
+        let steps = work / (1.5 * smallest as f64 * (draw.columns() as f64).powi(2));
+        let before = self.trace.len();
+        self.kernel(&mut state, &draw, &batches[0], KERNEL_STEPS[1].min(steps as usize))?;
+        let mut group = self.group(&state, &draw);
+        let left = (steps as usize).saturating_sub(self.trace.len() - before).min(STEPS);
+        if self.stop == Stop::Requested {
+            return Ok((group, draw));
+        }
+        let draw = self.frequencies(&mut group, &draw, (&batches, &check), left);
         Ok((group, draw))
     }
 
-    /// Searches for frequencies on some rows, as long as others are predicted better by them. Adam, because some
-    /// frequencies matter far more than others: it needs no curvature to move them all.
+    /// Searches for frequencies on batches of rows, as long as others are predicted better by them. Adam, because some
+    /// frequencies matter far more than others: it needs no curvature to move them all, and the batches may change.
     fn frequencies(
         &mut self,
         group: &mut Group,
         draw: &Draw,
-        (rows, check): (&Rows<'_>, &Rows<'_>),
+        (batches, check): (&[Rows<'_>], &Rows<'_>),
         steps: usize,
     ) -> Draw {
-        let evidence = OfFrequencies::new(rows, &group.kernel, draw, &group.noise);
-        let mut at = vec![0.0; evidence.variables()];
+        let of_batch = |rows| OfFrequencies::new(rows, &group.kernel, draw, &group.noise);
+        let evidence: Vec<OfFrequencies<'_>> = batches.iter().map(of_batch).collect();
+        let patience = CHECKS + 2 * (batches.len() - 1);
+        let mut at = vec![0.0; evidence[0].variables()];
         let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, at.len()), (f64::NEG_INFINITY, at.clone()), 0);
         for step in 0..=steps.min(self.settings.max_iterations) {
+            let evidence = &evidence[step / CHECK_STEPS % batches.len()];
             let Some((objective, gradient)) = evidence.at(&at) else { break };
             if step % CHECK_STEPS == 0 {
                 let density = evidence.density(check);
@@ -251,12 +247,12 @@ impl Search<'_> {
                 }
             }
             let go_on = self.seen(objective, draw.columns(), group.kernel.rbf.bandwidth, &evidence.unpack(&at).0);
-            if in_vain == CHECKS || go_on.is_break() {
+            if in_vain == patience || go_on.is_break() {
                 break;
             }
             adam.ascend(&mut at, &gradient);
         }
-        let (noise, moved) = evidence.unpack(&best.1);
+        let (noise, moved) = evidence[0].unpack(&best.1);
         group.noise = noise;
         moved
     }
