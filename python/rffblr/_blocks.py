@@ -78,7 +78,7 @@ class FeatureMap:
         rows : int
             About how many rows there are in all: how many features they afford, and how long learning may take.
         features : int, optional
-            Number of cosines and sines; by default 512, or 1024 if there are more than 100 000 rows.
+            Number of cosines and sines; by default 512, or 1024 or 2048 if there are 100 rows for each.
         seed : int, default=0
             Seed of all random draws.
         max_iterations, missing, weights, n_jobs, verbose

@@ -34,18 +34,18 @@ pub struct FeatureMap {
     stop: Stop,
 }
 
-/// Features for fewer rows than [`MANY`], and for more.
-const FEATURES: [usize; 2] = [512, 1024];
-const MANY: f64 = 100_000.0;
-/// What the pass over the rows may cost beyond the smaller of them: rows times features squared, for all groups of tasks.
+/// Numbers of features, and rows for each of the larger ones.
+const FEATURES: [usize; 3] = [2048, 1024, 512];
+const ROWS_EACH: f64 = 100.0;
+/// What the pass over the rows may cost with the larger ones: rows times features squared, for all groups of tasks.
 const PASS: f64 = 1.2e13;
 
-/// Number of features for so many rows and groups of tasks with a kernel of their own: 512 up to 100 000 rows, 1024 beyond as
-/// long as rows × groups × 1024² is at most 1.2·10¹³.
+/// Number of features for so many rows and groups of tasks with a kernel of their own: 1024 or 2048 if there are 100 rows for
+/// each and rows × groups × features² is at most 1.2·10¹³, else 512.
 pub(crate) fn features_for(rows: f64, groups: usize) -> usize {
-    let large = FEATURES[1];
-    let affordable = rows * groups as f64 * (large as f64).powi(2) <= PASS;
-    if rows > MANY && affordable { large } else { FEATURES[0] }
+    let fits = |features: f64| rows >= ROWS_EACH * features && rows * groups as f64 * features.powi(2) <= PASS;
+    let [.., least] = FEATURES;
+    FEATURES.into_iter().find(|features| fits(*features as f64)).unwrap_or(least)
 }
 
 impl FeatureMap {
@@ -219,5 +219,17 @@ impl FeatureMap {
             rows: sums.rows() as usize,
             weighting: self.weighting.map(|(meaning, _)| meaning),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::features_for;
+
+    #[test]
+    fn features_grow_with_the_rows_until_the_pass_costs_too_much() {
+        let found =
+            [(5e3, 1), (1e5, 1), (1.1e5, 1), (3e5, 3), (1e6, 4), (1e7, 1), (1e8, 1)].map(|(n, g)| features_for(n, g));
+        assert_eq!(found, [512, 512, 1024, 2048, 1024, 1024, 512]);
     }
 }
