@@ -118,11 +118,7 @@ impl<'a> OfKernel<'a> {
 
     /// Kernel, shared noise and noise of each task, without what rounding adds to it.
     pub(super) fn unpack(&self, at: &[f64]) -> (Kernel, f64, Vec<f64>) {
-        let problem = self.rows.problem;
-        let own = INPUT_SCALES + problem.input_count();
-        let (kernel, shared) = unpack(&at[..own], &problem.origin);
-        let noise = |c: usize| shared * at.get(own + c).map_or(1.0, |offset| offset.exp());
-        (kernel, shared, (0..problem.tasks()).map(noise).collect())
+        with_tasks(at, self.rows.problem, self.rows.problem.tasks())
     }
 
     /// The objective and its gradient; `None` where a system is singular to rounding.
@@ -149,6 +145,14 @@ impl<'a> OfKernel<'a> {
         }
         Some((value, gradient))
     }
+}
+
+/// Kernel, shared noise and noise of each of so many tasks, from the variables of [`OfKernel`] for the inputs of a problem.
+pub(super) fn with_tasks(at: &[f64], problem: &Problem, tasks: usize) -> (Kernel, f64, Vec<f64>) {
+    let own = INPUT_SCALES + problem.input_count();
+    let (kernel, shared) = unpack(&at[..own], &problem.origin);
+    let noise = |c: usize| shared * at.get(own + c).map_or(1.0, |offset| offset.exp());
+    (kernel, shared, (0..tasks).map(noise).collect())
 }
 
 /// The same as a function of the frequencies, for a fixed kernel: of the logarithm of a factor of each task's noise (or of
@@ -330,6 +334,7 @@ impl Lifted<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drawn::tests::expect_gradient;
     use crate::kernel::learn::tests::eliminated;
     use std::f64::consts::TAU;
 
@@ -346,20 +351,6 @@ mod tests {
 
     fn somewhere(evidence: &OfKernel<'_>) -> Vec<f64> {
         evidence.prior.mean.iter().enumerate().map(|(i, s)| s + 0.4 * ((i * 3) as f64).sin()).collect()
-    }
-
-    fn expect_gradient(at: &[f64], function: impl Fn(&[f64]) -> (f64, Vec<f64>)) {
-        let (_, gradient) = function(at);
-        assert_eq!(gradient.len(), at.len());
-        for i in 0..at.len() {
-            let shifted = |by: f64| {
-                let mut moved = at.to_vec();
-                moved[i] += by;
-                function(&moved).0
-            };
-            let slope = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
-            assert!((slope - gradient[i]).abs() < 1e-6 * slope.abs().max(1.0), "{i}: {slope} {}", gradient[i]);
-        }
     }
 
     #[test]

@@ -44,7 +44,8 @@ impl TryFrom<Stored> for Draw {
     type Error = &'static str;
 
     fn try_from(Stored { pairs: [first, second], unscaled }: Stored) -> std::result::Result<Draw, &'static str> {
-        let list = packed::from_doubles(&unscaled).filter(|list| list.iter().all(|z| z.is_finite()));
+        let list =
+            packed::from_doubles(&unscaled).filter(|list| !list.is_empty() && list.iter().all(|z| z.is_finite()));
         let list = list.ok_or("frequencies must be finite numbers, packed")?;
         let pairs = first.checked_add(second).filter(|pairs| first > 0 && second > 0 && list.len() % pairs == 0);
         let inputs = list.len() / pairs.ok_or("the number of frequencies is not that of the pairs")?;

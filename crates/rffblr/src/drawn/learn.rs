@@ -1,7 +1,7 @@
 //! Learning the features on samples that grow: the kernels exactly first, as the kernel form does, then through the marginal
 //! likelihood of features drawn from them, and at last, for the features of the model, the frequencies themselves.
 
-use super::evidence::{OfFrequencies, OfKernel, Rows};
+use super::evidence::{OfFrequencies, OfKernel, Rows, with_tasks};
 use super::features::{Draw, shares};
 use crate::adam::Adam;
 use crate::error::{Error, Result};
@@ -105,7 +105,7 @@ pub(crate) fn learn(
     let (features, work) = (features(found.len()), (WORK.0 * rows).clamp(WORK.1, WORK.2) / found.len() as f64);
     let mut groups = Vec::new();
     for state in found {
-        let kernel = search.group(&state, &draw).kernel;
+        let kernel = search.group(&state).kernel;
         let own = Draw::new(inputs, shares(&kernel, features), settings.seed);
         groups.push(search.grow(state, own, work)?);
     }
@@ -205,7 +205,7 @@ impl Search<'_> {
         let smallest = batches.iter().map(|batch| batch.inputs.nrows()).min().unwrap_or(0);
         // Rows must be more than what they are to tell apart.
         if self.stop == Stop::Requested || smallest <= draw.columns() {
-            return Ok((self.group(&state, &draw), draw));
+            return Ok((self.group(&state), draw));
         }
         let batches: Vec<Rows<'_>> = batches.iter().map(|batch| Rows::new(batch, self.threads)).collect();
         let check = Rows::new(&check, self.threads);
@@ -213,7 +213,7 @@ impl Search<'_> {
         let steps = work / (1.5 * smallest as f64 * (draw.columns() as f64).powi(2));
         let before = self.trace.len();
         self.kernel(&mut state, &draw, &batches[0], KERNEL_STEPS[1].min(steps as usize))?;
-        let mut group = self.group(&state, &draw);
+        let mut group = self.group(&state);
         let left = (steps as usize).saturating_sub(self.trace.len() - before).min(STEPS);
         if self.stop == Stop::Requested {
             return Ok((group, draw));
@@ -257,9 +257,8 @@ impl Search<'_> {
         moved
     }
 
-    fn group(&self, State { tasks, at }: &State, draw: &Draw) -> Group {
-        let problem = self.problem(tasks, 1);
-        let (kernel, shared_noise, noise) = OfKernel::new(&Rows::new(&problem, self.threads), draw).unpack(at);
+    fn group(&self, State { tasks, at }: &State) -> Group {
+        let (kernel, shared_noise, noise) = with_tasks(at, self.sample, tasks.len());
         Group { tasks: tasks.clone(), kernel, shared_noise, noise }
     }
 }

@@ -13,8 +13,8 @@ use crate::settings::{Form, Precision, Settings};
 use crate::steps::{Iteration, Observer, Stop};
 use serde::{Deserialize, Serialize};
 
-/// Learned kernels, scales of inputs and targets, number of features and seed: with these every worker computes the same
-/// features of any rows.
+/// Learned kernels and frequencies, scales of inputs and targets: with these every worker computes the same features of any
+/// rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureMap {

@@ -46,3 +46,18 @@ pub(super) fn add(sums: &mut Accumulator, data: &Dataset, size: usize, block: us
     let weights = data.given_weights().map(|weights| &weights.values()[start..end]);
     sums.update(block as u64, rows(data.inputs()).as_ref(), rows(data.targets()).as_ref(), weights)
 }
+
+/// The gradient of a function equals central differences.
+pub(super) fn expect_gradient(at: &[f64], function: impl Fn(&[f64]) -> (f64, Vec<f64>)) {
+    let (_, gradient) = function(at);
+    assert_eq!(gradient.len(), at.len());
+    for i in 0..at.len() {
+        let shifted = |by: f64| {
+            let mut moved = at.to_vec();
+            moved[i] += by;
+            function(&moved).0
+        };
+        let slope = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
+        assert!((slope - gradient[i]).abs() < 1e-6 * slope.abs().max(1.0), "{i}: {slope} {}", gradient[i]);
+    }
+}

@@ -4,7 +4,7 @@ use super::super::features::Draw;
 use super::super::learn::Group;
 use super::super::posterior::{Context, refine, refinement, solve};
 use super::super::sums::{Sums, System};
-use super::data;
+use super::{data, expect_gradient};
 use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine};
 use crate::linalg::{Cholesky, Mat, Threads, dot, multiply, scale_columns, scale_rows, select_rows};
@@ -132,17 +132,7 @@ fn the_gradient_of_the_refinement_equals_central_differences() {
     let (systems, rounding) = (systems(&draw, &data), [0.0, 0.04, 0.0]);
     let value = |at: &[f64]| refinement(&systems, &draw, &kernel(), at, context(&rounding)).unwrap();
     let at: Vec<f64> = [0.3, 0.5, 0.8, 0.05, 0.2, 0.1].map(f64::ln).to_vec();
-    let (_, gradient) = value(&at);
-    assert_eq!(gradient.len(), at.len());
-    for i in 0..at.len() {
-        let shifted = |by: f64| {
-            let mut moved = at.clone();
-            moved[i] += by;
-            value(&moved).0
-        };
-        let slope = (shifted(1e-5) - shifted(-1e-5)) / 2e-5;
-        assert!((slope - gradient[i]).abs() < 1e-6 * slope.abs().max(1.0), "{i}: {slope} {}", gradient[i]);
-    }
+    expect_gradient(&at, value);
 }
 
 #[test]
