@@ -22,7 +22,7 @@ def run(case: dict, rffblr: pathlib.Path, extra: list[str], threads: int, limit:
     with tempfile.TemporaryDirectory() as folder:
         model, predictions = pathlib.Path(folder, "model.json"), pathlib.Path(folder, "predictions.csv")
         line = [rffblr, "fit", train, "--targets", ",".join(case["targets"]), "-o", model, "--force"]
-        line += ["--check", "off", "--threads", threads, *extra]
+        line += ["--threads", threads, *extra]
         fit, told = common.measured(line, limit, threads)
         line = [rffblr, "predict", model, test, "-o", predictions, "--force", "--threads", threads]
         predict, _ = common.measured(line, limit, threads)

@@ -114,6 +114,11 @@ impl Problem {
         self
     }
 
+    /// As how many observations all targets count.
+    pub fn cells(&self) -> f64 {
+        self.count.iter().sum()
+    }
+
     /// Number of inputs, the levels of a text counted as one.
     pub fn input_count(&self) -> usize {
         self.origin.last().map_or(0, |last| last + 1)

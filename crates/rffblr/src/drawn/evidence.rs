@@ -58,7 +58,7 @@ impl<'a> Rows<'a> {
 
     /// Number of observed cells, by their weight.
     pub(super) fn cells(&self) -> f64 {
-        self.problem.count.iter().sum()
+        self.problem.cells()
     }
 
     /// At the noise of each task, to which rounding is added; `None` where a system is singular to rounding.

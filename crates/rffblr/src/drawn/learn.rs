@@ -158,9 +158,9 @@ impl Search<'_> {
                 let (kernel, _, noise) = evidence.unpack(at);
                 self.seen(objective, draw.columns(), kernel.rbf.bandwidth, &noise)
             };
-            if let Some((top, value, _)) = climb(start.clone(), RANGE, steps, tolerance, |at| evidence.at(at), watch) {
-                state.at = top;
-                return Ok((value - first.unwrap_or(value)) / rows.cells());
+            if let Some(top) = climb(start.clone(), RANGE, steps, tolerance, |at| evidence.at(at), watch) {
+                state.at = top.at;
+                return Ok((top.value - first.unwrap_or(top.value)) / rows.cells());
             }
             start[NOISE] += std::f64::consts::LN_10;
         }

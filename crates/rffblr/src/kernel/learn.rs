@@ -2,7 +2,7 @@
 //! L-BFGS (equations 25 and 26).
 
 use super::Kernel;
-use super::ascent::{End, climb};
+use super::ascent::{Curvature, End, Start, Summit, climb};
 use super::hyper::{HyperPrior, INPUT_SCALES, NOISE, RANGE, SCALE, VARIANCE, pack, unpack};
 use super::pairs::{self, Distance, inner, pull};
 use crate::error::{Error, Result};
@@ -24,12 +24,14 @@ pub(crate) struct Learned {
     pub(crate) converged: bool,
     /// Whether `watch` stopped it.
     pub(crate) asked: bool,
+    /// Curvature of the objective around there, for each observed cell.
+    curvature: Curvature,
 }
 
 impl Learned {
     /// A kernel and noise that were learned elsewhere.
     pub(crate) fn at(kernel: Kernel, noise: f64) -> Learned {
-        Learned { kernel, noise, surprise: 0.0, converged: true, asked: false }
+        Learned { kernel, noise, surprise: 0.0, converged: true, asked: false, curvature: Curvature::default() }
     }
 }
 
@@ -57,17 +59,25 @@ pub(crate) fn learn(
         evidence.prior.mean = pack(centre, &problem.origin);
         evidence.prior.width.fill(1.0);
     }
-    let start = earlier.map_or_else(|| evidence.prior.start(), |earlier| pack(earlier, &problem.origin));
+    let cells = problem.cells().max(1.0);
+    let start = match earlier {
+        None => evidence.prior.start().into(),
+        Some(earlier) => {
+            Start { at: pack(earlier, &problem.origin), curvature: earlier.curvature.clone().times(cells) }
+        }
+    };
     let typical_noise = evidence.prior.mean[NOISE].exp();
     let show = |at: &[f64], value: f64| {
         let (kernel, noise) = unpack(at, &problem.origin);
         watch(&kernel, noise, value)
     };
     let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
-    let (at, _, end) = found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
+    let Summit { at, end, curvature, .. } =
+        found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
     let (kernel, noise) = unpack(&at, &problem.origin);
     let surprise = -evidence.prior.add_to(&at, &mut vec![0.0; at.len()]);
-    Ok(Learned { kernel, noise, surprise, converged: end == End::Top, asked: end == End::Asked })
+    let (converged, asked, curvature) = (end == End::Top, end == End::Asked, curvature.times(cells.recip()));
+    Ok(Learned { kernel, noise, surprise, converged, asked, curvature })
 }
 
 /// The objective, log marginal likelihood plus log prior, as a function of the logarithms.

@@ -148,7 +148,7 @@ pub(super) fn refine(teacher: &Teacher, frequencies: Mat<f64>, phases: Vec<f64>,
     let everything = teacher.spread();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
     match climb(start, (f64::NEG_INFINITY, f64::INFINITY), steps, (TOLERANCE * everything, 0.0), function, go_on) {
-        Some((at, ..)) => unpack(&at),
+        Some(top) => unpack(&top.at),
         None => (frequencies, phases),
     }
 }
