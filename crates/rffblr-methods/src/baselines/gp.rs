@@ -154,8 +154,7 @@ impl Training {
         let starts = [flat, 0.1 * flat].map(|gamma| [gamma, 0.5, 0.5, 0.1].map(f64::ln).to_vec());
         let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
         let ends = starts.iter().filter_map(|start| {
-            climb(start.clone(), RANGE, STEPS, TOLERANCE, |at| self.evidence(at), go_on)
-                .map(|top| (top.at, top.value))
+            climb(start.clone(), RANGE, STEPS, TOLERANCE, |at| self.evidence(at), go_on).map(|top| (top.at, top.value))
         });
         ends.reduce(|a, b| if b.1 > a.1 { b } else { a }).map_or_else(|| starts[0].clone(), |(at, _)| at)
     }

@@ -8,10 +8,12 @@ use crate::fourier::Basis;
 use crate::kernel::Kernel;
 use crate::kernel::hyper::{HyperPrior, INPUT_SCALES, NOISE, SCALE, VARIANCE, unpack};
 use crate::linalg::{
-    Accumulate, Mat, Threads, fill_upper, multiply, product, scale_columns, scale_rows, select_columns, select_rows,
+    Accumulate, Mat, Threads, dot, fill_upper, multiply, product, scale_columns, scale_rows, select_columns,
+    select_rows,
 };
 use crate::problem::Problem;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -93,41 +95,65 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Log marginal likelihood plus log prior as a function of the kernel, for fixed unscaled frequencies: of the logarithms of
-/// its hyper-parameters and of the shared noise, then of each task's noise in units of the shared one.
-pub(super) struct OfKernel<'a> {
+/// Log marginal likelihood plus log prior, as a function of the kernel and, if they may move, of the frequencies. The
+/// variables are logarithms of the hyper-parameters and of the shared noise, then of each task's noise in units of the shared
+/// one, then how far each unscaled frequency moves from where it was drawn, in units of its prior.
+pub(super) struct Evidence<'a> {
     rows: &'a Rows<'a>,
     draw: &'a Draw,
     prior: HyperPrior,
+    /// At the point that was asked for last.
+    fitted: RefCell<Option<Fitted>>,
 }
 
-impl<'a> OfKernel<'a> {
-    pub(super) fn new(rows: &'a Rows<'a>, draw: &'a Draw) -> OfKernel<'a> {
+impl<'a> Evidence<'a> {
+    pub(super) fn new(rows: &'a Rows<'a>, draw: &'a Draw) -> Evidence<'a> {
         let mut prior = HyperPrior::typical(rows.problem);
         if rows.problem.tasks() <= MOST_LEVELS {
             prior.mean.extend(vec![0.0; rows.problem.tasks()]);
             prior.width.extend(vec![NOISE_WIDTH; rows.problem.tasks()]);
         }
-        OfKernel { rows, draw, prior }
+        Evidence { rows, draw, prior, fitted: RefCell::new(None) }
     }
 
-    /// Number of variables.
-    pub(super) fn variables(&self) -> usize {
+    /// Number of variables of the kernel and of noise.
+    pub(super) fn of_kernel(&self) -> usize {
         self.prior.mean.len()
+    }
+
+    /// Number of variables of the frequencies.
+    pub(super) fn of_frequencies(&self) -> usize {
+        self.draw.inputs() * self.draw.pairs()
     }
 
     /// Kernel, shared noise and noise of each task, without what rounding adds to it.
     pub(super) fn unpack(&self, at: &[f64]) -> (Kernel, f64, Vec<f64>) {
-        with_tasks(at, self.rows.problem, self.rows.problem.tasks())
+        with_tasks(&at[..self.of_kernel()], self.rows.problem, self.rows.problem.tasks())
     }
 
-    /// The objective and its gradient; `None` where a system is singular to rounding.
+    /// The frequencies where they moved to.
+    pub(super) fn moved(&self, at: &[f64]) -> Cow<'a, Draw> {
+        match &at[self.of_kernel()..] {
+            [] => Cow::Borrowed(self.draw),
+            moves => Cow::Owned(self.draw.moved(moves, FREQUENCY_WIDTH)),
+        }
+    }
+
+    /// Log density of other rows at the point that was asked for last, up to a constant.
+    pub(super) fn density(&self, other: &Rows<'_>) -> f64 {
+        self.fitted.borrow().as_ref().map_or(f64::NEG_INFINITY, |fitted| other.density(fitted))
+    }
+
+    /// The objective and its gradient; `None` where a system is singular to rounding. Without variables of the frequencies
+    /// they are as drawn.
     pub(super) fn at(&self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
-        let (problem, draw) = (self.rows.problem, self.draw);
+        let (problem, draw) = (self.rows.problem, self.moved(at));
         let (kernel, _, noise) = self.unpack(at);
-        let found = self.rows.slopes(&kernel, draw, &noise)?;
-        let mut gradient = vec![0.0; at.len()];
-        let value = found.value + self.prior.add_to(at, &mut gradient);
+        let found = self.rows.slopes(&kernel, &draw, &noise)?;
+        *self.fitted.borrow_mut() = Some(found.fitted);
+        let (of_kernel, moves) = at.split_at(self.of_kernel());
+        let mut gradient = vec![0.0; of_kernel.len()];
+        let value = found.value + self.prior.add_to(of_kernel, &mut gradient) - 0.5 * dot(moves, moves);
         gradient[VARIANCE..SCALE].iter_mut().zip(found.by_variance).for_each(|(g, by)| *g += by);
         let first = INPUT_SCALES + problem.input_count();
         for (c, slope) in found.by_noise.iter().enumerate() {
@@ -143,75 +169,21 @@ impl<'a> OfKernel<'a> {
             gradient[SCALE + 1] += rough;
             gradient[INPUT_SCALES + problem.origin[d]] += rough;
         }
+        let inputs = draw.inputs();
+        gradient.extend(moves.iter().enumerate().map(|(k, u)| {
+            let (d, p) = (k % inputs, k / inputs);
+            found.by_frequency[(d, p)] * draw.unit(&kernel, d, p) * self.draw.width(d, p) * FREQUENCY_WIDTH - u
+        }));
         Some((value, gradient))
     }
 }
 
-/// Kernel, shared noise and noise of each of so many tasks, from the variables of [`OfKernel`] for the inputs of a problem.
+/// Kernel, shared noise and noise of each of so many tasks, from the variables of [`Evidence`] for the inputs of a problem.
 pub(super) fn with_tasks(at: &[f64], problem: &Problem, tasks: usize) -> (Kernel, f64, Vec<f64>) {
     let own = INPUT_SCALES + problem.input_count();
     let (kernel, shared) = unpack(&at[..own], &problem.origin);
     let noise = |c: usize| shared * at.get(own + c).map_or(1.0, |offset| offset.exp());
     (kernel, shared, (0..tasks).map(noise).collect())
-}
-
-/// The same as a function of the frequencies, for a fixed kernel: of the logarithm of a factor of each task's noise (or of
-/// all tasks' if they are many), then of how far each unscaled frequency moves in units of its prior.
-pub(super) struct OfFrequencies<'a> {
-    rows: &'a Rows<'a>,
-    kernel: &'a Kernel,
-    draw: &'a Draw,
-    noise: &'a [f64],
-    /// At the point that was asked for last.
-    fitted: RefCell<Option<Fitted>>,
-}
-
-impl<'a> OfFrequencies<'a> {
-    /// From the noise of each task on.
-    pub(super) fn new(rows: &'a Rows<'a>, kernel: &'a Kernel, draw: &'a Draw, noise: &'a [f64]) -> OfFrequencies<'a> {
-        OfFrequencies { rows, kernel, draw, noise, fitted: RefCell::new(None) }
-    }
-
-    /// Log density of other rows at the point that was asked for last, up to a constant.
-    pub(super) fn density(&self, other: &Rows<'_>) -> f64 {
-        self.fitted.borrow().as_ref().map_or(f64::NEG_INFINITY, |fitted| other.density(fitted))
-    }
-
-    /// Number of variables that are noise.
-    pub(super) fn levels(&self) -> usize {
-        if self.noise.len() <= MOST_LEVELS { self.noise.len() } else { 1 }
-    }
-
-    /// Number of all variables, which are zero where nothing moved.
-    pub(super) fn variables(&self) -> usize {
-        self.levels() + self.draw.inputs() * self.draw.pairs()
-    }
-
-    /// Noise of each task, and the moved frequencies.
-    pub(super) fn unpack(&self, at: &[f64]) -> (Vec<f64>, Draw) {
-        let (factors, moves) = at.split_at(self.levels());
-        let noise = self.noise.iter().enumerate().map(|(c, own)| own * factors.get(c).unwrap_or(&factors[0]).exp());
-        (noise.collect(), self.draw.moved(moves, FREQUENCY_WIDTH))
-    }
-
-    /// The objective and its gradient; `None` where a system is singular to rounding.
-    pub(super) fn at(&self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
-        let (noise, draw) = self.unpack(at);
-        let found = self.rows.slopes(self.kernel, &draw, &noise)?;
-        *self.fitted.borrow_mut() = Some(found.fitted);
-        let levels = self.levels();
-        let mut gradient = vec![0.0; levels];
-        for (c, slope) in found.by_noise.iter().enumerate() {
-            gradient[if c < levels { c } else { 0 }] += slope;
-        }
-        let moves = &at[levels..];
-        let inputs = draw.inputs();
-        gradient.extend(moves.iter().enumerate().map(|(k, u)| {
-            let (d, p) = (k % inputs, k / inputs);
-            found.by_frequency[(d, p)] * self.draw.unit(self.kernel, d, p) * self.draw.width(d, p) * FREQUENCY_WIDTH - u
-        }));
-        Some((found.value - 0.5 * crate::linalg::dot(moves, moves), gradient))
-    }
 }
 
 /// The features at one kernel, a block of rows at a time.
@@ -349,7 +321,7 @@ mod tests {
         Problem::new(x, y, weighted.then_some(&weights)).knowing(std::slice::from_ref(&text), vec![0.0, 0.07, 0.0])
     }
 
-    fn somewhere(evidence: &OfKernel<'_>) -> Vec<f64> {
+    fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
         evidence.prior.mean.iter().enumerate().map(|(i, s)| s + 0.4 * ((i * 3) as f64).sin()).collect()
     }
 
@@ -363,34 +335,28 @@ mod tests {
         for (weighted, gap) in [(false, gaps[0]), (true, gaps[0]), (true, gaps[1]), (true, gaps[2])] {
             let problem = problem(weighted, gap);
             let rows = Rows::new(&problem, Threads::ONE);
-            let of_kernel = OfKernel::new(&rows, &draw);
-            let at = somewhere(&of_kernel);
-            expect_gradient(&at, |at| of_kernel.at(at).unwrap());
-            let (kernel, _, noise) = of_kernel.unpack(&at);
-            let of_frequencies = OfFrequencies::new(&rows, &kernel, &draw, &noise);
-            let at: Vec<f64> = (0..of_frequencies.variables()).map(|i| 0.5 * ((i * 7) as f64).sin()).collect();
-            expect_gradient(&at, |at| of_frequencies.at(at).unwrap());
+            let evidence = Evidence::new(&rows, &draw);
+            let mut at = somewhere(&evidence);
+            expect_gradient(&at, |at| evidence.at(at).unwrap());
+            at.extend((0..evidence.of_frequencies()).map(|i| 0.5 * ((i * 7) as f64).sin()));
+            expect_gradient(&at, |at| evidence.at(at).unwrap());
         }
     }
 
-    /// Many tasks share the factor of their noise; where nothing moved the likelihood is that of the kernel.
+    /// Many tasks share their noise; frequencies that stay have the likelihood of the kernel alone.
     #[test]
-    fn frequencies_that_stay_have_the_likelihood_of_the_kernel() {
+    fn many_tasks_and_frequencies_that_stay() {
         let x = Mat::from_fn(20, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
         let y = Mat::from_fn(20, 9, |n, c| ((n * 3 + c) as f64).cos());
         let problem = Problem::new(x, y, None).knowing(&[], vec![0.0; 9]);
         let (rows, draw) = (Rows::new(&problem, Threads::ONE), Draw::new(2, [3, 2], 1));
-        let of_kernel = OfKernel::new(&rows, &draw);
-        let at = somewhere(&of_kernel);
-        let (kernel, _, noise) = of_kernel.unpack(&at);
-        let of_frequencies = OfFrequencies::new(&rows, &kernel, &draw, &noise);
-        assert_eq!(of_frequencies.levels(), 1);
-        let start = vec![0.0; of_frequencies.variables()];
-        let prior = of_kernel.prior.add_to(&at, &mut vec![0.0; at.len()]);
-        let (value, stays) = (of_kernel.at(&at).unwrap().0 - prior, of_frequencies.at(&start).unwrap().0);
-        assert!((value - stays).abs() < 1e-9 * value.abs(), "{value} {stays}");
-        let moved: Vec<f64> = (0..start.len()).map(|i| 0.3 * (i as f64).cos()).collect();
-        expect_gradient(&moved, |at| of_frequencies.at(at).unwrap());
+        let evidence = Evidence::new(&rows, &draw);
+        let mut at = somewhere(&evidence);
+        assert_eq!(at.len(), INPUT_SCALES + 2);
+        let alone = evidence.at(&at).unwrap().0;
+        at.extend(vec![0.0; evidence.of_frequencies()]);
+        let stays = evidence.at(&at).unwrap().0;
+        assert!((alone - stays).abs() < 1e-9 * alone.abs(), "{alone} {stays}");
     }
 
     /// The value is Σ_c ln N(y_c | 0, a_c(ΨΨᵀ + σ_c²I)) at the best a_c, by elimination over the observed rows, each
@@ -404,7 +370,7 @@ mod tests {
         let problem = Problem::new(x.clone(), y.clone(), Some(&weights)).knowing(&[], vec![0.0, 0.03]);
         let draw = Draw::new(2, [3, 2], 1);
         let rows = Rows::new(&problem, Threads::ONE);
-        let evidence = OfKernel::new(&rows, &draw);
+        let evidence = Evidence::new(&rows, &draw);
         let at = somewhere(&evidence);
         let (kernel, _, noise) = evidence.unpack(&at);
         let mut psi = draw.basis(&kernel).features_and_one(x.as_ref());

@@ -1,12 +1,12 @@
 //! Learning the features on samples that grow: the kernels exactly first, as the kernel form does, then through the marginal
 //! likelihood of features drawn from them, and at last, for the features of the model, the frequencies themselves.
 
-use super::evidence::{OfFrequencies, OfKernel, Rows, with_tasks};
+use super::evidence::{Evidence, Rows, with_tasks};
 use super::features::{Draw, shares};
 use crate::adam::Adam;
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{INPUT_SCALES, NOISE, RANGE, pack};
-use crate::kernel::{Groups, Kernel, Learned, Shared, climb, fit_groups};
+use crate::kernel::{Curvature, Groups, Kernel, Learned, Shared, Start, climb, fit_groups};
 use crate::linalg::Threads;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -14,9 +14,9 @@ use crate::steps::{Iteration, Observer, Stop};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Rows of the first sample, on which kernels are learned with few features and tasks are grouped.
+/// Rows of the first sample, on which kernels are learned and tasks are grouped. With as many features as the model may
+/// have: fewer could not follow a function that varies fast, and would have the kernel believe that it does not.
 const FIRST_ROWS: usize = 6_000;
-const FIRST_FEATURES: usize = 512;
 /// Most rows of the sample on which the features of the model are learned.
 pub(crate) const MOST_ROWS: usize = 96_000;
 /// It is divided into batches of at most so many rows, of which each serves some steps in turn: a step costs its rows.
@@ -25,8 +25,10 @@ const BATCH: usize = 24_000;
 const KERNEL_STEPS: [usize; 2] = [30, 8];
 /// Most steps of the search for frequencies.
 const STEPS: usize = 200;
-/// Length of its first steps, in units of the prior of each frequency.
+/// Length of its first steps, in units of the prior of each frequency; and what such a unit is for the logarithm of a
+/// hyper-parameter of the kernel.
 const RATE: f64 = 0.15;
+const KERNEL_UNIT: f64 = 0.5;
 /// One row in so many, or this many, are not learned from but used to check, after some steps each time, that the
 /// frequencies predict better; so many checks in vain, and two more for every other batch, end the search.
 const CHECK: usize = 10;
@@ -34,7 +36,7 @@ const CHECK_ROWS: usize = 5_000;
 const CHECK_STEPS: usize = 3;
 const CHECKS: usize = 4;
 /// Multiplications that learning the features of the model may cost: so many for each row of the data, within bounds.
-const WORK: (f64, f64, f64) = (3e7, 1e12, 1e13);
+const WORK: (f64, f64, f64) = (3e7, 1e12, 7.5e12);
 /// A search for the kernel ends when a step gains less than this for each observed cell, in nats.
 const TOLERANCE: f64 = 5e-5;
 
@@ -71,6 +73,14 @@ pub(crate) struct Found {
 struct State {
     tasks: Vec<usize>,
     at: Vec<f64>,
+    /// Curvature of the objective there, for each observed cell.
+    curvature: Curvature,
+}
+
+impl State {
+    fn new(tasks: Vec<usize>, at: Vec<f64>) -> State {
+        State { tasks, at, curvature: Curvature::default() }
+    }
 }
 
 /// What all searches have in common.
@@ -95,12 +105,12 @@ pub(crate) fn learn(
     let Groups { groups, trace, stop } = fit_groups(sample, settings, observer)?;
     let inputs = sample.inputs.ncols();
     let mut search = Search { sample, settings, observer, trace, stop, threads: Threads::current() };
-    let quarter = features(1).min(FIRST_FEATURES).div_ceil(4).max(1);
+    let quarter = features(sample.tasks()).div_ceil(4).max(1);
     let draw = Draw::new(inputs, [quarter, quarter], settings.seed);
     let mut found = Vec::new();
     for Shared { tasks, kernel, noise } in groups {
         let at = pack(&Learned::at(kernel, noise), &sample.origin);
-        found.extend(search.first(State { tasks, at }, &draw)?);
+        found.extend(search.first(State::new(tasks, at), &draw)?);
     }
     let (features, work) = (features(found.len()), (WORK.0 * rows).clamp(WORK.1, WORK.2) / found.len() as f64);
     let mut groups = Vec::new();
@@ -113,12 +123,6 @@ pub(crate) fn learn(
 }
 
 impl Search<'_> {
-    /// Some tasks on some rows.
-    fn problem(&self, tasks: &[usize], rows: usize) -> Problem {
-        let part = self.sample.part(rows, self.settings.seed);
-        part.as_ref().unwrap_or(self.sample).of_tasks(tasks)
-    }
-
     /// Some tasks on batches of rows to learn from, and on rows to check.
     fn batches(&self, tasks: &[usize]) -> (Vec<Problem>, Problem) {
         let chosen = self.sample.choose(MOST_ROWS, self.settings.seed);
@@ -146,9 +150,9 @@ impl Search<'_> {
 
     /// Searches for the kernel on some rows; gives the gain for each observed cell.
     fn kernel(&mut self, state: &mut State, draw: &Draw, rows: &Rows<'_>, steps: usize) -> Result<f64> {
-        let evidence = OfKernel::new(rows, draw);
+        let evidence = Evidence::new(rows, draw);
         let mut start = std::mem::take(&mut state.at);
-        start.resize(evidence.variables(), 0.0);
+        start.resize(evidence.of_kernel(), 0.0);
         let (steps, tolerance) = (steps.min(self.settings.max_iterations), (TOLERANCE * rows.cells(), 0.0));
         // Less noise than rounding leaves of so many rows cannot be told from none.
         for _ in 0..MOST_RAISES {
@@ -158,8 +162,9 @@ impl Search<'_> {
                 let (kernel, _, noise) = evidence.unpack(at);
                 self.seen(objective, draw.columns(), kernel.rbf.bandwidth, &noise)
             };
-            if let Some(top) = climb(start.clone(), RANGE, steps, tolerance, |at| evidence.at(at), watch) {
-                state.at = top.at;
+            let from = Start { at: start.clone(), curvature: state.curvature.clone().times(rows.cells()) };
+            if let Some(top) = climb(from, RANGE, steps, tolerance, |at| evidence.at(at), watch) {
+                (state.at, state.curvature) = (top.at, top.curvature.times(rows.cells().recip()));
                 return Ok((top.value - first.unwrap_or(top.value)) / rows.cells());
             }
             start[NOISE] += std::f64::consts::LN_10;
@@ -172,20 +177,16 @@ impl Search<'_> {
         if self.stop == Stop::Requested {
             return Ok(vec![state]);
         }
-        let on_first = |search: &mut Self, state: &mut State, steps: usize| {
-            let problem = search.problem(&state.tasks, FIRST_ROWS);
-            search.kernel(state, draw, &Rows::new(&problem, search.threads), steps)
-        };
-        on_first(self, &mut state, KERNEL_STEPS[0])?;
+        self.on_first(&mut state, draw, KERNEL_STEPS[0])?;
         let mut apart = Vec::new();
         let kernel = state.at.len().min(INPUT_SCALES + self.sample.input_count());
         for (place, &task) in state.tasks.iter().enumerate().filter(|_| state.tasks.len() > 1) {
             if self.stop == Stop::Requested {
                 break;
             }
-            let mut own = State { tasks: vec![task], at: state.at[..kernel].to_vec() };
+            let mut own = State::new(vec![task], state.at[..kernel].to_vec());
             own.at[NOISE] += state.at.get(kernel + place).unwrap_or(&0.0);
-            if on_first(self, &mut own, APART_STEPS)? > APART {
+            if self.on_first(&mut own, draw, APART_STEPS)? > APART {
                 apart.push(own);
             }
         }
@@ -194,9 +195,16 @@ impl Search<'_> {
         if stays.len() < state.tasks.len() {
             let noise = stays.iter().filter_map(|place| state.at.get(kernel + place).copied());
             let at = state.at[..kernel].iter().copied().chain(noise).collect();
-            state = State { tasks: stays.iter().map(|&place| state.tasks[place]).collect(), at };
+            state = State::new(stays.iter().map(|&place| state.tasks[place]).collect(), at);
         }
         Ok(Some(state).filter(|state| !state.tasks.is_empty()).into_iter().chain(apart).collect())
+    }
+
+    /// The search for a kernel on the first sample.
+    fn on_first(&mut self, state: &mut State, draw: &Draw, steps: usize) -> Result<f64> {
+        let part = self.sample.part(FIRST_ROWS, self.settings.seed);
+        let problem = part.as_ref().unwrap_or(self.sample).of_tasks(&state.tasks);
+        self.kernel(state, draw, &Rows::new(&problem, self.threads), steps)
     }
 
     /// The features of the model on a larger sample, as long as work is left: the kernel, then the frequencies.
@@ -213,51 +221,61 @@ impl Search<'_> {
         let steps = work / (1.5 * smallest as f64 * (draw.columns() as f64).powi(2));
         let before = self.trace.len();
         self.kernel(&mut state, &draw, &batches[0], KERNEL_STEPS[1].min(steps as usize))?;
-        let mut group = self.group(&state);
         let left = (steps as usize).saturating_sub(self.trace.len() - before).min(STEPS);
         if self.stop == Stop::Requested {
-            return Ok((group, draw));
+            return Ok((self.group(&state), draw));
         }
-        let draw = self.frequencies(&mut group, &draw, (&batches, &check), left);
-        Ok((group, draw))
+        let draw = self.frequencies(&mut state, &draw, (&batches, &check), left);
+        Ok((self.group(&state), draw))
     }
 
-    /// Searches for frequencies on batches of rows, as long as others are predicted better by them. Adam, because some
-    /// frequencies matter far more than others: it needs no curvature to move them all, and the batches may change.
+    /// Searches for frequencies, and for the kernel along with them, on batches of rows, as long as others are predicted
+    /// better by them. Adam, because some frequencies matter far more than others: it needs no curvature to move them all,
+    /// and the batches may change.
     fn frequencies(
         &mut self,
-        group: &mut Group,
+        state: &mut State,
         draw: &Draw,
         (batches, check): (&[Rows<'_>], &Rows<'_>),
         steps: usize,
     ) -> Draw {
-        let of_batch = |rows| OfFrequencies::new(rows, &group.kernel, draw, &group.noise);
-        let evidence: Vec<OfFrequencies<'_>> = batches.iter().map(of_batch).collect();
+        let evidence: Vec<Evidence<'_>> = batches.iter().map(|rows| Evidence::new(rows, draw)).collect();
         let patience = CHECKS + 2 * (batches.len() - 1);
-        let mut at = vec![0.0; evidence[0].variables()];
-        let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, at.len()), (f64::NEG_INFINITY, at.clone()), 0);
+        let of_kernel = state.at.len();
+        let unit = |i: usize| if i < of_kernel { KERNEL_UNIT } else { 1.0 };
+        let mut moves = vec![0.0; of_kernel + evidence[0].of_frequencies()];
+        let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, moves.len()), (f64::NEG_INFINITY, moves.clone()), 0);
+        let place = |moves: &[f64]| -> Vec<f64> {
+            let start = state.at.iter().chain(std::iter::repeat(&0.0));
+            moves.iter().zip(start).enumerate().map(|(i, (moved, start))| start + unit(i) * moved).collect()
+        };
         for step in 0..=steps.min(self.settings.max_iterations) {
             let evidence = &evidence[step / CHECK_STEPS % batches.len()];
-            let Some((objective, gradient)) = evidence.at(&at) else { break };
+            let at = place(&moves);
+            let Some((objective, mut gradient)) = evidence.at(&at) else { break };
             if step % CHECK_STEPS == 0 {
                 let density = evidence.density(check);
                 in_vain = if density > best.0 { 0 } else { in_vain + 1 };
                 if in_vain == 0 {
-                    best = (density, at.clone());
+                    best = (density, moves.clone());
                 }
             }
-            let go_on = self.seen(objective, draw.columns(), group.kernel.rbf.bandwidth, &evidence.unpack(&at).0);
+            let (kernel, _, noise) = evidence.unpack(&at);
+            let go_on = self.seen(objective, draw.columns(), kernel.rbf.bandwidth, &noise);
             if in_vain == patience || go_on.is_break() {
                 break;
             }
-            adam.ascend(&mut at, &gradient);
+            gradient.iter_mut().enumerate().for_each(|(i, g)| *g *= unit(i));
+            adam.ascend(&mut moves, &gradient);
         }
-        let (noise, moved) = evidence[0].unpack(&best.1);
-        group.noise = noise;
+        let mut at = place(&best.1);
+        let moved = evidence[0].moved(&at).into_owned();
+        at.truncate(of_kernel);
+        state.at = at;
         moved
     }
 
-    fn group(&self, State { tasks, at }: &State) -> Group {
+    fn group(&self, State { tasks, at, .. }: &State) -> Group {
         let (kernel, shared_noise, noise) = with_tasks(at, self.sample, tasks.len());
         Group { tasks: tasks.clone(), kernel, shared_noise, noise }
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 /// Steps whose curvature is remembered.
-const MEMORY: usize = 10;
+const MEMORY: usize = 30;
 /// Longest step of any variable. Variables are logarithms: this is a factor of e².
 const LONGEST: f64 = 2.0;
 
