@@ -89,7 +89,9 @@ impl FromStr for Pruning {
                 Some(weight) => number(weight).map(Pruning::BelowWeight),
                 None => number(limit).map(Pruning::BelowEqualShare),
             }
-            .map_err(|_| "write never, a fraction of an equal share such as 0.7, or a weight such as weight:0.1".into()),
+            .map_err(|_| {
+                "write never, a fraction of an equal share such as 0.7, or a weight such as weight:0.1".into()
+            }),
         }
     }
 }
