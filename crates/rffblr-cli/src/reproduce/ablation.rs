@@ -52,7 +52,7 @@ impl Variant {
         })
     }
 
-    fn name(self) -> String {
+    fn words(self) -> String {
         [
             if self.start { "authors' start" } else { "our start" },
             if self.pruning { "authors' pruning" } else { "our pruning" },
@@ -104,9 +104,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut fits = Vec::new();
     for source in &sources {
         for variant in &variants {
-            source.setting(run.grid).refuse_others(&known, &variant.name(), source.name)?;
+            source.setting(run.grid).refuse_others(&known, &variant.words(), source.name)?;
             fits.extend((1..=source.folds.count()).map(|fold| {
-                let (method, dataset) = (variant.name(), source.name.to_owned());
+                let (method, dataset) = (variant.words(), source.name.to_owned());
                 Fit { method: variant, source, key: Key { method, dataset, fold, seed: 0, per_row: None } }
             }));
         }
@@ -122,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
 /// Writes the summary into the folder.
 pub fn write(records: &[Record], folder: &Path) -> Result<()> {
-    let comparison = Comparison::of(Variant::all().into_iter().map(Variant::name), records);
+    let comparison = Comparison::of(Variant::all().into_iter().map(Variant::words), records);
     let document = document(records, &comparison);
     output::save_all(
         folder,
@@ -178,7 +178,7 @@ fn in_words(comparison: &Comparison) -> Option<String> {
         ("bandwidth", "the bandwidth held at its start", Variant { learned: false, ..theirs }),
     ];
     let result = |variant: Variant| {
-        let name = variant.name();
+        let name = variant.words();
         let mean = comparison.average(&name, &POOLED_R2)?;
         let cells = comparison.datasets.iter().filter_map(|dataset| {
             let (ours, printed) = (comparison.summary(&name, dataset, &POOLED_R2)?, printed_cell(dataset)?);

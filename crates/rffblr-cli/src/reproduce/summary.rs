@@ -14,7 +14,7 @@ use std::path::Path;
 /// A number of each record.
 pub struct Quantity {
     key: &'static str,
-    title: &'static str,
+    pub title: &'static str,
     digits: usize,
     best: Best,
     value: fn(&Record) -> Option<f64>,
@@ -393,8 +393,10 @@ impl Comparison {
 }
 
 const REASONS: &str = "\
-Why cells differ: the folds of the paper are not published, so that its numbers and these come from different test rows; \
-with 154 to 1060 rows that alone moves a mean by its spread. The paper's RFF-BLR column is a pooled R² of a model with \
+Why cells differ: which test rows the paper used is not known (the fold files in experiments/folds are random folds that the \
+paper's group published with a related project of theirs; whether the paper used them is not known), and with 154 to 1060 \
+rows other folds alone move a mean by its spread. Start and pruning of RFF-BLR, which the paper does not state, decide most \
+of its column (`rffblr reproduce ablation`; docs/paper.md). The paper's RFF-BLR column is a pooled R² of a model with \
 direct links from inputs to targets, its baselines' columns are means over targets; they are compared here only with \
 numbers of their own kind. The baselines are fitted to convergence here (the minimum of MMR, MTFL and GOR-ELM is checked \
 by tests), which the paper does not report. Nor does it say of which units FNN is made and when its training stops: here \
