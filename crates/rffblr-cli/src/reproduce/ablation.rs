@@ -204,7 +204,7 @@ fn in_words(comparison: &Comparison) -> Option<String> {
         factors => factors.join(" and "),
     };
     Some(format!(
-        "Mean pooled R² over the data sets, in brackets on how many of them the printed value is met within its spread: as \\
+        "Mean pooled R² over the data sets, in brackets on how many of them the printed value is met within its spread: as \
          in the authors' implementation {text}; {}. Single changes that lose at least half as much as the largest: {large}.",
         parts.join("; ")
     ))
