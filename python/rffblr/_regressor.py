@@ -124,6 +124,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Learned):
         offsets: str | None = None,
         directions: str | None = None,
         links: bool | str | None = None,
+        link_scale: str | None = None,
         precision: str | None = None,
         bandwidth: float | str | None = None,
         input_scales: Sequence[float] | Floats | str | None = None,
@@ -131,7 +132,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Learned):
         target_scale: str | None = None,
         weight_prior: Sequence[float] | Floats | str | None = None,
         noise_prior: Sequence[float] | Floats | str | None = None,
+        weight_start: float | None = None,
+        noise_start: float | None = None,
         pruning: float | str | None = None,
+        pruning_from: int | None = None,
         learning_rate: float | None = None,
         restarts: int | None = None,
         tolerance: float | None = None,
@@ -149,6 +153,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Learned):
         self.offsets = offsets
         self.directions = directions
         self.links = links
+        self.link_scale = link_scale
         self.precision = precision
         self.bandwidth = bandwidth
         self.input_scales = input_scales
@@ -156,7 +161,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Learned):
         self.target_scale = target_scale
         self.weight_prior = weight_prior
         self.noise_prior = noise_prior
+        self.weight_start = weight_start
+        self.noise_start = noise_start
         self.pruning = pruning
+        self.pruning_from = pruning_from
         self.learning_rate = learning_rate
         self.restarts = restarts
         self.tolerance = tolerance

@@ -38,7 +38,7 @@ def command(tmp_path):
 
 @pytest.fixture(scope="session")
 def shared():
-    """The folder above ``datasets`` and ``folds`` of the paper; tests that need it are skipped without it."""
+    """The folder above ``datasets``, those of the paper, and ``folds``; tests that need it are skipped without it."""
     named = os.environ.get("RFFBLR_DATA")
     folders = [Path(named) / "..", Path(named)] if named else []
     for folder in [*folders, ROOT.parent / "shared"]:

@@ -25,7 +25,7 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     "settings, words",
     [
-        ({"preset": "papre"}, "default, exact, cosines, paper"),
+        ({"preset": "papre"}, "default, exact, cosines, paper, authors"),
         ({"spectrum": "sinc"}, "laplace-l1"),
         ({"preset": "default", "features": 30}, "use preset (cosines|paper)"),
         ({"sparsity": 1.0}, "from 0 up to"),
@@ -38,6 +38,9 @@ def test_files(tmp_path):
         ({"missing": None}, "missing=None: write impute or error"),
         ({"spectrum": "laplace-l1", "directions": "orthogonal"}, "directions"),
         ({"pruning": 0.7, "precision": "tied"}, "precision free"),
+        ({"pruning": "weight:x"}, "weight:0.1"),
+        ({"preset": "authors", "weight_start": 0.0}, "positive finite"),
+        ({"pruning_from": 0}, "at least 1"),
         ({"random_state": -1}, "seed"),
     ],
 )
@@ -49,7 +52,7 @@ def test_settings(settings, words):
 
 def test_types():
     X, Y = smooth()
-    with pytest.raises(TypeError, match="preset=1: write one of default, exact, cosines, paper"):
+    with pytest.raises(TypeError, match="preset=1: write one of default, exact, cosines, paper, authors"):
         RFFBLRRegressor(preset=1).fit(X, Y)
     with pytest.raises(TypeError, match="features="):
         RFFBLRRegressor(features=object()).fit(X, Y)

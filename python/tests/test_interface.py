@@ -99,13 +99,19 @@ def test_values_of_python_are_those_of_the_command_line():
         "input_scales": [1, 0.5, np.float64(0.25)],
         "weight_prior": (1e-3, 2e-3),
         "links": False,
-        "pruning": "never",
+        "link_scale": "unit",
+        "weight_start": 10,
+        "noise_start": np.float64(0.5),
+        "pruning": "weight:0.1",
+        "pruning_from": 3,
         "restarts": np.int64(2),
         "tolerance": 1e-4,
     }
     fitted = dict(RFFBLRRegressor(preset="paper", **settings).fit(X, Y).model_.settings())
     assert fitted["features"] == "30" and fitted["bandwidth"] == "0.1"
     assert fitted["input_scales"] == "1,0.5,0.25" and fitted["weight_prior"] == "1e-3,2e-3"
+    assert fitted["link_scale"] == "unit" and fitted["weight_start"] == "10" and fitted["noise_start"] == "0.5"
+    assert fitted["pruning"] == "weight:0.1" and fitted["pruning_from"] == "3"
     assert fitted["links"] == "false" and fitted["restarts"] == "2" and fitted["tolerance"] == "1e-4"
 
 

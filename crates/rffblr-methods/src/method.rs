@@ -143,7 +143,7 @@ static REGISTRY: &[&dyn Method] = &[
     },
     &RffBlr {
         name: "rffblr-paper",
-        describe: "RFF-BLR as the paper describes it: sparse, one bandwidth, one noise level",
+        describe: "RFF-BLR as we read the paper: sparse, one bandwidth, one noise level",
         settings: Settings::PAPER,
     },
     &RffBlr {
@@ -153,6 +153,11 @@ static REGISTRY: &[&dyn Method] = &[
             form: Form::Cosines(CosineSettings { links: true, ..CosineSettings::PAPER }),
             ..Settings::PAPER
         },
+    },
+    &RffBlr {
+        name: "rffblr-authors",
+        describe: "the same with start, pruning, priors and number of features of its authors' public implementation",
+        settings: Settings::AUTHORS,
     },
     &Mmr,
     &GorElm::PAPER,

@@ -81,8 +81,8 @@ pub use model::{
     fit_observed,
 };
 pub use settings::{
-    Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, Noise, PRESETS, Precision,
-    Pruning, SETTINGS, Setting, Settings, TargetScale,
+    Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, LinkScale, Noise, PRESETS,
+    Precision, Pruning, SETTINGS, Setting, Settings, TargetScale,
 };
 pub use steps::{Iteration, Observer, Stop};
 pub use vb::Gamma;

@@ -35,8 +35,9 @@ The initial number of features M runs over 0.1 to 5 times the number of training
 anew for every M. SB-ELM has that of Table 2, chosen by inner folds at M = 2N: from the results of that table where \
 --table2 names them, else chosen anew. Every fit is a line of OUT/raw.jsonl; the same command goes on where it was cut off.")]
 pub struct Arguments {
-    /// Which of rffblr-paper, rffblr-paper-links, sb-elm
-    #[arg(long, value_name = "NAMES", default_value = "rffblr-paper,rffblr-paper-links,sb-elm", value_delimiter = ',')]
+    /// Which of rffblr-paper, rffblr-paper-links, rffblr-authors, sb-elm [default: all]
+    #[arg(long, value_name = "NAMES", default_values_t = Machine::ALL.map(|machine| machine.name().to_owned()),
+          hide_default_value = true, value_delimiter = ',')]
     methods: Vec<String>,
     /// Folder with the results of `reproduce table2`
     #[arg(long, value_name = "DIR")]
@@ -50,16 +51,18 @@ pub struct Arguments {
 enum Machine {
     Paper,
     PaperLinks,
+    Authors,
     SbElm,
 }
 
 impl Machine {
-    const ALL: [Machine; 3] = [Machine::Paper, Machine::PaperLinks, Machine::SbElm];
+    const ALL: [Machine; 4] = [Machine::Paper, Machine::PaperLinks, Machine::Authors, Machine::SbElm];
 
     fn name(self) -> &'static str {
         match self {
             Machine::Paper => "rffblr-paper",
             Machine::PaperLinks => "rffblr-paper-links",
+            Machine::Authors => "rffblr-authors",
             Machine::SbElm => "sb-elm",
         }
     }
@@ -124,11 +127,15 @@ fn key(machine: Machine, source: &Source, fold: usize, per_row: Option<f64>) -> 
 impl Machine {
     /// With this many features for each row; for SB-ELM also with log₂ of its γD, `None` if that is missing.
     fn with(self, per_row: f64, exponent: impl Fn() -> Option<i32>) -> Option<Box<dyn Method>> {
-        if self == Machine::SbElm {
-            return Some(Box::new(SbElm { layer: Layer::Given { per_row, exponent: exponent()? } }));
-        }
-        let (features, links) = (FeatureCount::PerRow(per_row), self == Machine::PaperLinks);
-        let cosines = CosineSettings { features, links, ..CosineSettings::PAPER };
+        let cosines = match self {
+            Machine::SbElm => {
+                return Some(Box::new(SbElm { layer: Layer::Given { per_row, exponent: exponent()? } }));
+            }
+            Machine::Paper => CosineSettings::PAPER,
+            Machine::PaperLinks => CosineSettings { links: true, ..CosineSettings::PAPER },
+            Machine::Authors => CosineSettings::AUTHORS,
+        };
+        let cosines = CosineSettings { features: FeatureCount::PerRow(per_row), ..cosines };
         let settings = Settings { form: cosines.into(), ..Settings::PAPER };
         Some(Box::new(RffBlr { name: self.name(), describe: "", settings }))
     }
@@ -362,7 +369,7 @@ fn in_words(records: &[Record], datasets: &[String]) -> Option<String> {
             ));
         }
     }
-    for machine in [Machine::Paper, Machine::PaperLinks] {
+    for machine in [Machine::Paper, Machine::PaperLinks, Machine::Authors] {
         let ahead = |dataset: &&String| {
             let best = |points: Vec<Point>| points.iter().map(|point| point.task_r2.mean).fold(f64::NAN, f64::max);
             let (ours, theirs) = (best(curve(machine, dataset)), best(curve(Machine::SbElm, dataset)));

@@ -27,7 +27,7 @@ OUT/raw.jsonl; the same command goes on where it was cut off. As in the paper, a
 other axis and over the repetitions.")]
 pub struct Arguments {
     /// Methods of `rffblr evaluate --help`
-    #[arg(long, value_name = "NAMES", default_value = "rffblr-paper,rffblr", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", default_value = "rffblr-paper,rffblr-authors,rffblr", value_delimiter = ',')]
     methods: Vec<String>,
     /// Numbers of tasks [default: 2 to 16]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -1,6 +1,7 @@
 //! `rffblr reproduce`: the experiments of the paper, one command each. Raw results are kept as they come, so that a run
 //! can be interrupted; tables and figures are made from them alone.
 
+mod ablation;
 mod cost;
 mod document;
 mod figure2;
@@ -26,6 +27,7 @@ Examples:
   rffblr reproduce table2 --methods rffblr,mmr --datasets edm --out quick
   rffblr reproduce figure2 --out figure2                        features to begin with, features that stay
   rffblr reproduce figure3 --out figure3                        what a fit costs
+  rffblr reproduce ablation --out ablation                      what the printed numbers depend on
   rffblr reproduce summary table2                               tables and figures again from the raw results")]
 pub struct Arguments {
     #[command(subcommand)]
@@ -40,6 +42,8 @@ enum Command {
     Figure2(figure2::Arguments),
     /// Cost of a fit against the number of tasks and of samples (Figure 3)
     Figure3(figure3::Arguments),
+    /// Accuracy with our values and with the authors' for what the paper leaves open
+    Ablation(ablation::Arguments),
     /// Make tables and figures again from the raw results in a folder
     Summary {
         /// Folder with raw.jsonl
@@ -52,6 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Command::Table2(arguments) => table2::run(arguments),
         Command::Figure2(arguments) => figure2::run(arguments),
         Command::Figure3(arguments) => figure3::run(arguments),
+        Command::Ablation(arguments) => ablation::run(arguments),
         Command::Summary { folder } => summarise(folder),
     }
 }
@@ -103,6 +108,7 @@ fn summarise(folder: &Path) -> Result<()> {
         table2::EXPERIMENT => summary::write(&store::read(folder, table2::EXPERIMENT)?, folder),
         figure2::EXPERIMENT => figure2::write(&store::read(folder, figure2::EXPERIMENT)?, folder),
         figure3::EXPERIMENT => figure3::write(&store::read(folder, figure3::EXPERIMENT)?, folder),
+        ablation::EXPERIMENT => ablation::write(&store::read(folder, ablation::EXPERIMENT)?, folder),
         other => bail!("{} holds results of {other}, which this version does not know", folder.display()),
     }
 }

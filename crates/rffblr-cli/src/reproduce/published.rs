@@ -109,7 +109,7 @@ pub const COLUMNS: [Column; 7] = [
         ],
     },
     Column {
-        methods: &["rffblr", "rffblr-sparse", "rffblr-cosines", "rffblr-paper", "rffblr-paper-links"],
+        methods: &["rffblr", "rffblr-sparse", "rffblr-cosines", "rffblr-paper", "rffblr-paper-links", "rffblr-authors"],
         measure: Measure::PooledR2,
         cells: [
             (0.83, 0.06),

@@ -60,9 +60,11 @@ pub fn read<R: DeserializeOwned>(folder: &Path, experiment: &str) -> Result<Vec<
 /// The experiment whose results lie in a folder.
 pub fn experiment(folder: &Path) -> Result<String> {
     let path = folder.join(FILE);
-    let text = std::fs::read_to_string(&path)
-        .with_context(|| format!("{} holds no results: cannot read {FILE}", folder.display()))?;
-    let header: Option<Header> = text.lines().next().and_then(|first| serde_json::from_str(first).ok());
+    let bytes =
+        std::fs::read(&path).with_context(|| format!("{} holds no results: cannot read {FILE}", folder.display()))?;
+    // Bytes, not text: a line that was cut off may end inside a letter.
+    let first = bytes.split(|&byte| byte == b'\n').next();
+    let header: Option<Header> = first.and_then(|first| serde_json::from_slice(first).ok());
     match header {
         Some(header) => Ok(header.results),
         None => bail!("{} does not begin as results of this program do", path.display()),

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A number of each record.
-struct Quantity {
+pub struct Quantity {
     key: &'static str,
-    title: &'static str,
+    pub title: &'static str,
     digits: usize,
     best: Best,
     value: fn(&Record) -> Option<f64>,
@@ -22,25 +22,32 @@ struct Quantity {
 
 /// Which of several values stands in bold.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Best {
+pub enum Best {
     Highest,
     Lowest,
     None,
 }
 
-const TASK_R2: Quantity = Quantity {
+pub const TASK_R2: Quantity = Quantity {
     key: "task_r2",
     title: "Task R²",
     digits: 3,
     best: Best::Highest,
     value: |record| Some(record.scores.task_r2),
 };
-const POOLED_R2: Quantity = Quantity {
+pub const POOLED_R2: Quantity = Quantity {
     key: "pooled_r2",
     title: "Pooled R²",
     digits: 3,
     best: Best::Highest,
     value: |record| Some(record.scores.pooled_r2),
+};
+pub const FEATURES: Quantity = Quantity {
+    key: "features",
+    title: "Features kept",
+    digits: 0,
+    best: Best::None,
+    value: |record| record.active_features.map(|count| count as f64),
 };
 const OTHERS: [Quantity; 5] = [
     Quantity {
@@ -64,13 +71,7 @@ const OTHERS: [Quantity; 5] = [
         best: Best::None,
         value: |record| record.scores.coverage,
     },
-    Quantity {
-        key: "features",
-        title: "Features kept",
-        digits: 0,
-        best: Best::None,
-        value: |record| record.active_features.map(|count| count as f64),
-    },
+    FEATURES,
     Quantity {
         key: "seconds",
         title: "Seconds of a fold on one core: choice of hyper-parameters, fit and prediction",
@@ -83,12 +84,18 @@ const OTHERS: [Quantity; 5] = [
 /// All results, by method and data set.
 pub struct Comparison {
     methods: Vec<String>,
-    datasets: Vec<String>,
+    pub datasets: Vec<String>,
     cells: BTreeMap<(String, String), Vec<Record>>,
 }
 
 impl Comparison {
+    /// Of all methods of the registry.
     pub fn new(records: &[Record]) -> Comparison {
+        Self::of(rffblr_methods::method::registry().iter().map(|method| method.name().to_owned()), records)
+    }
+
+    /// Of methods by these names, those that have records.
+    pub fn of(methods: impl Iterator<Item = String>, records: &[Record]) -> Comparison {
         let mut cells: BTreeMap<(String, String), Vec<Record>> = BTreeMap::new();
         for record in records {
             let cell = (record.key.method.clone(), record.key.dataset.clone());
@@ -98,9 +105,7 @@ impl Comparison {
         for records in cells.values_mut() {
             records.sort_by_key(|record| (record.key.seed, record.key.fold));
         }
-        let has = |part: &dyn Fn(&(String, String)) -> bool| cells.keys().any(part);
-        let methods = rffblr_methods::method::registry().iter().map(|method| method.name());
-        let methods = methods.filter(|name| has(&|cell| cell.0 == *name)).map(str::to_owned).collect();
+        let methods = methods.filter(|name| cells.keys().any(|cell| cell.0 == *name)).collect();
         Comparison { methods, datasets: datasets(records), cells }
     }
 
@@ -108,13 +113,13 @@ impl Comparison {
         self.cells.get(&(method.to_owned(), dataset.to_owned())).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn summary(&self, method: &str, dataset: &str, quantity: &Quantity) -> Option<Summary> {
+    pub fn summary(&self, method: &str, dataset: &str, quantity: &Quantity) -> Option<Summary> {
         let scored = self.records(method, dataset).iter().filter(|record| record.is_scored());
         Summary::of(&scored.map(quantity.value).collect::<Option<Vec<f64>>>()?)
     }
 
     /// Mean over all data sets of this comparison; `None` if one of them is missing or has folds missing.
-    fn average(&self, method: &str, quantity: &Quantity) -> Option<f64> {
+    pub fn average(&self, method: &str, quantity: &Quantity) -> Option<f64> {
         let mean = |dataset: &String| {
             let summary = self.summary(method, dataset, quantity)?;
             self.is_complete(method, dataset).then_some(summary.mean)
@@ -131,7 +136,7 @@ impl Comparison {
         records.first().map_or(0, |record| record.setting.folds * seeds.len())
     }
 
-    fn is_complete(&self, method: &str, dataset: &str) -> bool {
+    pub fn is_complete(&self, method: &str, dataset: &str) -> bool {
         let records = self.records(method, dataset);
         records.len() == Self::expected(records)
     }
@@ -284,7 +289,7 @@ impl Comparison {
     }
 
     /// Means alone, a row for each method.
-    fn glance(&self, quantity: &Quantity) -> Table {
+    pub fn glance(&self, quantity: &Quantity) -> Table {
         let mean = |method: &str, dataset: &str| self.summary(method, dataset, quantity).map(|summary| summary.mean);
         let is_best = |method: &String, values: &dyn Fn(&str) -> Option<f64>| {
             let values: Vec<Option<f64>> = self.methods.iter().map(|name| values(name)).collect();
@@ -388,8 +393,10 @@ impl Comparison {
 }
 
 const REASONS: &str = "\
-Why cells differ: the folds of the paper are not published, so that its numbers and these come from different test rows; \
-with 154 to 1060 rows that alone moves a mean by its spread. The paper's RFF-BLR column is a pooled R² of a model with \
+Why cells differ: which test rows the paper used is not known (the fold files in experiments/folds are random folds that the \
+paper's group published with a related project of theirs; whether the paper used them is not known), and with 154 to 1060 \
+rows other folds alone move a mean by its spread. Start and pruning of RFF-BLR, which the paper does not state, decide most \
+of its column (`rffblr reproduce ablation`; docs/paper.md). The paper's RFF-BLR column is a pooled R² of a model with \
 direct links from inputs to targets, its baselines' columns are means over targets; they are compared here only with \
 numbers of their own kind. The baselines are fitted to convergence here (the minimum of MMR, MTFL and GOR-ELM is checked \
 by tests), which the paper does not report. Nor does it say of which units FNN is made and when its training stops: here \
@@ -425,6 +432,14 @@ fn best(values: &[Option<f64>], best: Best) -> Option<usize> {
     finite.reduce(|best, next| if next.1 > best.1 { next } else { best }).map(|(at, _)| at)
 }
 
+/// How far a mean may be off because what is printed has two decimals.
+const ROUNDING: f64 = 0.005;
+
+/// Whether a mean lies within the printed standard deviation of the printed mean.
+pub fn is_met(ours: f64, printed: &Summary) -> bool {
+    (ours - printed.mean).abs() <= printed.sd + ROUNDING
+}
+
 fn in_words(what: &str, cells: &[Comparand]) -> String {
     let list = |wanted: fn(f64, f64) -> bool| {
         let chosen = cells.iter().filter(|cell| wanted(cell.ours - cell.printed.mean, cell.printed.sd));
@@ -433,8 +448,6 @@ fn in_words(what: &str, cells: &[Comparand]) -> String {
         });
         described.collect::<Vec<_>>()
     };
-    // What is printed has two decimals.
-    const ROUNDING: f64 = 0.005;
     let above = list(|difference, sd| difference > sd + ROUNDING);
     let below = list(|difference, sd| difference < -sd - ROUNDING);
     let met = cells.len() - above.len() - below.len();

@@ -239,9 +239,9 @@ fn features_to_begin_with_and_features_that_stay() {
         ["reproduce", "figure2", "--data=data", "--fold-dir=folds", "--datasets=edm", "--grid=coarse", "--out=f"];
     folder.done(&arguments);
     let records = records(&folder, "f");
-    assert_eq!(records.len(), 3 * 15 * 2);
+    assert_eq!(records.len(), 4 * 15 * 2);
     let csv = folder.text("f/figure2.csv");
-    assert_eq!(csv.lines().count(), 1 + 3 * 15);
+    assert_eq!(csv.lines().count(), 1 + 4 * 15);
     for line in csv.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
         let number = |at: usize| cells[at].parse::<f64>().unwrap();
@@ -253,13 +253,14 @@ fn features_to_begin_with_and_features_that_stay() {
         assert_eq!(number(3), (20.0 * number(2)).round());
         assert!(number(4) <= number(3) + 16.0);
     }
-    // At M = 2N this is the method of the registry, to the bit.
-    let table = [&arguments[..2], &["--methods=sb-elm,rffblr-paper"], &arguments[2..6], &["--out=t"]].concat();
+    // At M = 2N (1.5N with the authors' values) this is the method of the registry, to the bit.
+    let methods = "--methods=sb-elm,rffblr-paper,rffblr-authors";
+    let table = [&arguments[..2], &[methods], &arguments[2..6], &["--out=t"]].concat();
     let table: Vec<&str> = table.iter().map(|word| if *word == "figure2" { "table2" } else { word }).collect();
     folder.done(&table);
     for expected in self::records(&folder, "t") {
-        let same =
-            |r: &&Value| ["method", "fold"].iter().all(|key| r[key] == expected[key]) && r["per_row"] == json!(2.0);
+        let per_row = json!(if expected["method"] == "rffblr-authors" { 1.5 } else { 2.0 });
+        let same = |r: &&Value| ["method", "fold"].iter().all(|key| r[key] == expected[key]) && r["per_row"] == per_row;
         assert_eq!(records.iter().find(same).unwrap()["scores"], expected["scores"]);
     }
     // Bandwidths read from there: the same curve again, and no inner fold is run.
@@ -274,6 +275,59 @@ fn features_to_begin_with_and_features_that_stay() {
     let png = fs::read(folder.path("f/figure2.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG"));
     assert!(folder.text("f/summary.md").contains("keeps"));
+}
+
+#[test]
+fn values_that_the_paper_leaves_open_are_compared() {
+    let folder = folder();
+    let common = ["--data=data", "--fold-dir=folds", "--datasets=edm,jura"];
+    let ablation = [&["reproduce", "ablation"], &common[..], &["--out=a"]].concat();
+    folder.done(&ablation);
+    let records = records(&folder, "a");
+    assert_eq!(records.len(), 16 * 2 * 2);
+    // The first variant is the method of the registry, to the bit.
+    folder.done(&[&["reproduce", "table2", "--methods=rffblr-authors"], &common[..], &["--out=t"]].concat());
+    for expected in self::records(&folder, "t") {
+        let same = |r: &&Value| {
+            r["method"] == "authors' start; authors' pruning; links; bandwidth learned"
+                && ["dataset", "fold"].iter().all(|key| r[key] == expected[key])
+        };
+        assert_eq!(records.iter().find(same).unwrap()["scores"], expected["scores"]);
+    }
+    // Every value makes a difference to some fit, and every mean of the table is that of the records.
+    let scores = |variant: &str, dataset: &str| {
+        let here = records.iter().filter(|r| r["method"] == variant && r["dataset"] == dataset);
+        let mut here: Vec<&Value> = here.collect();
+        here.sort_by_key(|r| r["fold"].as_u64());
+        here.iter().map(|r| r["scores"]["pooled_r2"].as_f64().unwrap()).collect::<Vec<f64>>()
+    };
+    let csv = folder.text("a/summary.csv");
+    let markdown = folder.text("a/summary.md");
+    let mut rows = 0;
+    for line in csv.lines().filter(|line| line.contains(",pooled_r2,")) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let (mean, _) = mean_and_sd(&scores(cells[0], cells[1]));
+        assert!((cells[3].parse::<f64>().unwrap() - mean).abs() < 1e-12, "{line}");
+        let row = markdown.lines().find(|row| row.starts_with(&format!("| {} |", cells[0]))).unwrap();
+        assert!(row.contains(&format!("{mean:.3}")), "{row}");
+        rows += 1;
+    }
+    assert_eq!(rows, 32);
+    let ours = ["our start", "our pruning", "no links", "bandwidth learned"];
+    for (at, other) in ["authors' start", "authors' pruning", "links", "bandwidth fixed"].into_iter().enumerate() {
+        let mut changed = ours;
+        changed[at] = other;
+        assert_ne!(scores(&ours.join("; "), "jura"), scores(&changed.join("; "), "jura"), "{other}");
+    }
+    assert!(markdown.contains("| printed | 0.49 ± 0.14 | 0.85 ± 0.07 | 0.67 |"), "{markdown}");
+    assert!(markdown.contains("Single changes that lose at least half as much as the largest"));
+    // Nothing is run twice; the summary comes from the raw results alone.
+    let (raw, html) = (folder.text("a/raw.jsonl"), folder.text("a/summary.html"));
+    folder.done(&ablation);
+    assert_eq!(folder.text("a/raw.jsonl"), raw);
+    fs::remove_file(folder.path("a/summary.html")).unwrap();
+    folder.done(&["reproduce", "summary", "a"]);
+    assert_eq!(folder.text("a/summary.html"), html);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! A file of JSON lines that is only ever appended to: a header that says what it holds, then one record in each line.
 //!
-//! A line that cannot be read, such as one that an interruption or a full disk cut off, costs that record alone.
+//! A write that fails, on a full disk for example, is taken back. Where even that fails, or the program was killed, half a
+//! line is left at the end: whoever writes next begins a new one, and that record alone is lost.
 
 use rffblr::{Error, Result};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +15,8 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug)]
 pub struct JsonLines {
     path: PathBuf,
-    end: Mutex<End<File>>,
+    writers: Writers,
+    file: Mutex<File>,
 }
 
 /// What a file holds.
@@ -29,7 +31,7 @@ pub struct Contents<R> {
 /// Who may write to a file at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
-    /// Any number of programs.
+    /// Any number of programs, a line at a time.
     Many,
     /// This one alone.
     One,
@@ -48,18 +50,24 @@ impl JsonLines {
         if writers == Writers::One && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             return Err(refused(path, "another program writes to it; wait for it, or name another".into()));
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(&io)?;
         let first = format!("{header}\n");
+        let is_begun = |bytes: &[u8]| bytes.len() < first.len() && first.as_bytes().starts_with(bytes);
+        let mut bytes = read_all(&mut file).map_err(&io)?;
         // Empty, or cut off in its first line.
-        let is_begun = bytes.len() < first.len() && first.as_bytes().starts_with(&bytes);
-        if is_begun {
-            file.write_all(&first.as_bytes()[bytes.len()..]).map_err(&io)?;
-            bytes = first.into_bytes();
+        if is_begun(&bytes) {
+            let complete = |mut file: &File| -> io::Result<Vec<u8>> {
+                // Another program may have completed it meanwhile.
+                let bytes = read_all(&mut file)?;
+                if !is_begun(&bytes) {
+                    return Ok(bytes);
+                }
+                file.write_all(&first.as_bytes()[bytes.len()..])?;
+                Ok(first.clone().into_bytes())
+            };
+            bytes = alone(&file, writers, complete).map_err(&io)?;
         }
         let contents = parse(path, header, &bytes)?;
-        let end = End { file, is_cut_off: !bytes.ends_with(b"\n") };
-        Ok((JsonLines { path: path.to_owned(), end: Mutex::new(end) }, contents))
+        Ok((JsonLines { path: path.to_owned(), writers, file: Mutex::new(file) }, contents))
     }
 
     /// Reads what a file with this header holds; the file is not touched.
@@ -68,30 +76,50 @@ impl JsonLines {
         parse(path, header, &bytes)
     }
 
-    /// Adds a record.
+    /// Adds a record; after an error the file is as it was, if that could be written.
     pub fn add(&self, record: &impl Serialize) -> Result<()> {
-        let mut end = self.end.lock().unwrap_or_else(PoisonError::into_inner);
-        end.add(record).map_err(Error::io(&self.path))
+        let line = serde_json::to_string(record).map_err(io::Error::from).map_err(Error::io(&self.path))?;
+        let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        append(&file, &mut &*file, self.writers, &line).map_err(Error::io(&self.path))
     }
 }
 
-/// The end of a file.
-#[derive(Debug)]
-struct End<W> {
-    file: W,
-    /// Whether the last line has no end, because writing it failed.
-    is_cut_off: bool,
-}
-
-impl<W: Write> End<W> {
-    /// Adds one whole line in one write. One that fails is closed by the next, so that it costs no other record.
-    fn add(&mut self, record: &impl Serialize) -> io::Result<()> {
-        let start = if self.is_cut_off { "\n" } else { "" };
-        let line = format!("{start}{}\n", serde_json::to_string(record)?);
-        let written = self.file.write_all(line.as_bytes());
-        self.is_cut_off = written.is_err();
+/// Adds one whole line to a file through a writer to its end, or nothing.
+fn append(file: &File, end: &mut impl Write, writers: Writers, line: &str) -> io::Result<()> {
+    alone(file, writers, |mut file| {
+        let length = file.seek(SeekFrom::End(0))?;
+        let mut last = [b'\n'];
+        if length > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        let start = if last == [b'\n'] { "" } else { "\n" };
+        let written = end.write_all(format!("{start}{line}\n").as_bytes());
+        if written.is_err() {
+            // If this fails too, the next line starts a new one.
+            let _ = file.set_len(length);
+        }
         written
+    })
+}
+
+/// Does something while no other program writes to the file; where the system has no such locks, at once.
+fn alone<T>(file: &File, writers: Writers, work: impl FnOnce(&File) -> io::Result<T>) -> io::Result<T> {
+    // A single writer has it locked for good.
+    let is_locked = writers == Writers::Many && file.lock().is_ok();
+    let done = work(file);
+    if is_locked {
+        // Closing the file unlocks it as well.
+        let _ = file.unlock();
     }
+    done
+}
+
+fn read_all(file: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn parse<R: DeserializeOwned>(path: &Path, header: &str, bytes: &[u8]) -> Result<Contents<R>> {
@@ -119,6 +147,7 @@ fn refused(path: &Path, problem: String) -> Error {
 mod tests {
     use super::*;
     use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     const HEADER: &str = "{\"what\":\"counts\"}";
 
@@ -149,20 +178,23 @@ mod tests {
         }
     }
 
-    /// Takes this many bytes and then fails, once.
-    struct Full(Vec<u8>, Option<usize>);
+    /// Writes to the end of a file; one write takes some bytes and then fails, as on a full disk.
+    struct Full<'a> {
+        file: &'a File,
+        /// Writes until then.
+        left: &'a AtomicUsize,
+        /// Bytes it takes.
+        room: usize,
+    }
 
-    impl Write for Full {
+    impl Write for Full<'_> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            let room = self.1.unwrap_or(usize::MAX);
-            if room == 0 {
-                self.1 = None;
-                return Err(io::ErrorKind::StorageFull.into());
+            if self.left.fetch_sub(1, Ordering::Relaxed) != 0 {
+                return self.file.write(bytes);
             }
-            let count = bytes.len().min(room);
-            self.0.extend(&bytes[..count]);
-            self.1 = self.1.map(|room| room - count);
-            Ok(count)
+            // A short write and the error of the one for the rest.
+            self.file.write_all(&bytes[..bytes.len().min(self.room)])?;
+            Err(io::ErrorKind::StorageFull.into())
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -170,19 +202,103 @@ mod tests {
         }
     }
 
+    /// A file with a header, to be added to; one that cannot be cut back if it is only open for reading.
+    fn begun(path: &Path) -> (File, File) {
+        let _ = fs::remove_file(path);
+        open(path).unwrap();
+        let writable = OpenOptions::new().read(true).append(true).open(path).unwrap();
+        (writable, File::open(path).unwrap())
+    }
+
+    /// What was added is there, and adding the rest makes it complete.
+    fn resumes(path: &Path, added: &[Count], all: &[Count]) {
+        let (lines, known) = open(path).unwrap();
+        assert!(added.iter().all(|record| known.records.contains(record)), "{added:?} {known:?}");
+        all.iter().filter(|record| !known.records.contains(record)).for_each(|record| lines.add(record).unwrap());
+        let mut found = JsonLines::read::<Count>(path, HEADER).unwrap().records;
+        found.sort_unstable();
+        assert_eq!(found, all);
+    }
+
     #[test]
-    fn a_full_disk_costs_the_record_that_was_being_written() {
-        let whole = "[1]\n[2]\n[3]\n".len();
-        for room in 0..whole {
-            let mut end = End { file: Full(Vec::new(), Some(room)), is_cut_off: false };
-            let added: Vec<Count> = (1..=3).map(|number| [number]).filter(|record| end.add(record).is_ok()).collect();
-            assert_eq!(added.len(), 2, "{room}");
-            let bytes = [HEADER.as_bytes(), b"\n", &end.file.0].concat();
-            let mut found = parse::<Count>(Path::new("a"), HEADER, &bytes).unwrap().records;
-            // A line that lacks nothing but its end counts.
-            found.retain(|record| added.contains(record));
-            assert_eq!(found, added, "{room}");
+    fn a_write_that_fails_costs_its_record_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let all: Vec<Count> = (1..=4).map(|number| [number]).collect();
+        for (failing, room, is_cut) in
+            (0..4).flat_map(|failing| (0..=4).flat_map(move |room| [true, false].map(|is_cut| (failing, room, is_cut))))
+        {
+            let (writable, readable) = begun(&path);
+            let left = AtomicUsize::new(failing);
+            let file = if is_cut { &writable } else { &readable };
+            let add = |record: &&Count| {
+                let mut end = Full { file: &writable, left: &left, room };
+                append(file, &mut end, Writers::Many, &serde_json::to_string(record).unwrap()).is_ok()
+            };
+            let added: Vec<Count> = all.iter().filter(add).copied().collect();
+            assert_eq!(added.len(), 3);
+            let found = JsonLines::read::<Count>(&path, HEADER).unwrap();
+            if is_cut {
+                assert_eq!((&found.records, found.unreadable), (&added, 0));
+            }
+            resumes(&path, &added, &all);
         }
+    }
+
+    #[test]
+    fn of_several_writers_each_keeps_its_records_when_one_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let all: Vec<Count> = (1000..1040).map(|number| [number]).collect();
+        for (failing, room, is_cut) in [0, 1, 17, 39]
+            .into_iter()
+            .flat_map(|at| (0..=7).flat_map(move |room| [(at, room, true), (at, room, false)]))
+        {
+            begun(&path);
+            let left = AtomicUsize::new(failing);
+            // Four jobs, each of which has the file open on its own, as programs have.
+            let added: Vec<Count> = std::thread::scope(|scope| {
+                let jobs: Vec<_> = all
+                    .chunks(10)
+                    .map(|records| {
+                        let (path, left) = (&path, &left);
+                        scope.spawn(move || {
+                            let writable = OpenOptions::new().read(true).append(true).open(path).unwrap();
+                            let readable = File::open(path).unwrap();
+                            let file = if is_cut { &writable } else { &readable };
+                            let add = |record: &&Count| {
+                                let mut end = Full { file: &writable, left, room };
+                                let line = serde_json::to_string(record).unwrap();
+                                append(file, &mut end, Writers::Many, &line).is_ok()
+                            };
+                            records.iter().filter(add).copied().collect::<Vec<Count>>()
+                        })
+                    })
+                    .collect();
+                jobs.into_iter().flat_map(|job| job.join().unwrap()).collect()
+            });
+            assert_eq!(added.len(), 39);
+            resumes(&path, &added, &all);
+        }
+    }
+
+    #[test]
+    fn threads_and_programs_that_begin_a_file_together_share_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::thread::scope(|scope| {
+            for job in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let (lines, _) = open(path).unwrap();
+                    (0..25).for_each(|number| lines.add(&[25 * job + number]).unwrap());
+                });
+            }
+        });
+        let mut found = JsonLines::read::<Count>(&path, HEADER).unwrap();
+        found.records.sort_unstable();
+        assert!(found.records.into_iter().eq((0..100).map(|number| [number])));
+        assert_eq!(found.unreadable, 0);
     }
 
     #[test]

@@ -146,6 +146,16 @@ pub enum TargetScale {
     Raw,
 }
 
+/// What a direct link is multiplied by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkScale {
+    /// 1/√D: all links together vary as much as all cosines together.
+    Shared,
+    /// One: each link varies as much as all cosines together.
+    Unit,
+}
+
 /// When a feature is dropped, for all tasks at once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -155,6 +165,8 @@ pub enum Pruning {
     /// When the variance it is expected to add to a target falls below this fraction of an equal share: the target's
     /// variance divided by the number of features drawn.
     BelowEqualShare(f64),
+    /// When its expected weight is smaller than this in every task, in units of the standard deviation of a target.
+    BelowWeight(f64),
 }
 
 /// A Gamma prior by shape and rate.
@@ -169,6 +181,8 @@ pub struct GammaPrior {
 impl GammaPrior {
     /// Nearly flat in the logarithm.
     pub const VAGUE: GammaPrior = GammaPrior { shape: 1e-6, rate: 1e-6 };
+    /// That of the authors' public implementation.
+    pub const AUTHORS: GammaPrior = GammaPrior { shape: 1e-14, rate: 1e-14 };
 }
 
 /// Settings of drawn cosines: what is drawn, the priors, and how bandwidth and input scales are learned.
@@ -185,6 +199,8 @@ pub struct CosineSettings {
     pub directions: Directions,
     /// Whether the inputs themselves are features too.
     pub links: bool,
+    /// Scale of these links.
+    pub link_scale: LinkScale,
     /// Prior precision of the weights.
     pub precision: Precision,
     /// Kernel bandwidth.
@@ -199,8 +215,14 @@ pub struct CosineSettings {
     pub weight_prior: GammaPrior,
     /// Prior of each noise precision.
     pub noise_prior: GammaPrior,
+    /// Weight precision ⟨α⟩ before the first sweep, in units of one over the variance of a target.
+    pub weight_start: f64,
+    /// Noise precision ⟨τ⟩ before the first sweep, in the same units.
+    pub noise_start: f64,
     /// When features are dropped.
     pub pruning: Pruning,
+    /// Number of the sweep after which they are dropped for the first time.
+    pub pruning_from: usize,
     /// Step size of Adam on ln γ and ln r.
     pub learning_rate: f64,
     /// Independent draws; the one with the best bound is kept.
@@ -211,14 +233,16 @@ pub struct CosineSettings {
 
 impl CosineSettings {
     /// A reading of the paper: RBF cosines with random offsets, one noise precision, free precisions with vague priors,
-    /// pruning, γ by Adam on the bound. Direct links are off: the paper does not mention them, but its published numbers
-    /// need them (set `links` for those).
+    /// pruning, γ by Adam on the bound. What the text leaves open (start, pruning, scale of the targets, step size, when to
+    /// stop) is chosen by us; `docs/paper.md` lists every choice with its reason. Direct links are off: the paper does not
+    /// mention them, but its published numbers need them (set `links` for those).
     pub const PAPER: CosineSettings = CosineSettings {
         features: FeatureCount::PerRow(2.0),
         spectrum: Spectrum::Rbf,
         offsets: Offsets::Random,
         directions: Directions::Independent,
         links: false,
+        link_scale: LinkScale::Shared,
         precision: Precision::Free,
         bandwidth: Bandwidth::Learned { start: None },
         input_scales: InputScales::Uniform,
@@ -226,10 +250,27 @@ impl CosineSettings {
         target_scale: TargetScale::Standardised,
         weight_prior: GammaPrior::VAGUE,
         noise_prior: GammaPrior::VAGUE,
+        weight_start: 1.0,
+        noise_start: 10.0,
         pruning: Pruning::BelowEqualShare(0.7),
+        pruning_from: 1,
         learning_rate: 0.1,
         restarts: 1,
         tolerance: 1e-5,
+    };
+
+    /// The same with the values of the authors' public implementation, which the paper does not state. Whatever these do
+    /// not decide is as in [`PAPER`](Self::PAPER).
+    pub const AUTHORS: CosineSettings = CosineSettings {
+        features: FeatureCount::PerRow(1.5),
+        links: true,
+        link_scale: LinkScale::Unit,
+        weight_prior: GammaPrior::AUTHORS,
+        noise_prior: GammaPrior::AUTHORS,
+        weight_start: 10.0,
+        noise_start: 1.0,
+        pruning: Pruning::BelowWeight(0.1),
+        ..CosineSettings::PAPER
     };
 
     /// The kernel view by drawn cosines: orthogonal cosine–sine pairs and direct links with one precision each, scales of
@@ -281,9 +322,12 @@ impl CosineSettings {
         if self.pruning != Pruning::Never && self.precision == Precision::Tied {
             return wrong("pruning", "needs precision free; with tied precisions no feature can vanish".into());
         }
-        if let Pruning::BelowEqualShare(share) = self.pruning {
-            positive("pruning", share)?;
+        if let Pruning::BelowEqualShare(limit) | Pruning::BelowWeight(limit) = self.pruning {
+            positive("pruning", limit)?;
         }
+        at_least_one("pruning-from", self.pruning_from)?;
+        positive("weight-start", self.weight_start)?;
+        positive("noise-start", self.noise_start)?;
         for (name, prior) in [("weight-prior", self.weight_prior), ("noise-prior", self.noise_prior)] {
             positive(name, prior.shape)?;
             positive(name, prior.rate)?;
@@ -304,9 +348,12 @@ impl Settings {
     /// Features drawn from the learned kernel whatever the number of rows.
     pub const COSINES: Settings = Settings { form: Form::DRAWN, ..Settings::DEFAULT };
 
-    /// The published model, [`CosineSettings::PAPER`].
+    /// The published model as we read it, [`CosineSettings::PAPER`].
     pub const PAPER: Settings =
         Settings { form: Form::Cosines(CosineSettings::PAPER), max_iterations: 500, ..Settings::DEFAULT };
+
+    /// The published model with the values of its authors' implementation, [`CosineSettings::AUTHORS`].
+    pub const AUTHORS: Settings = Settings { form: Form::Cosines(CosineSettings::AUTHORS), ..Settings::PAPER };
 
     /// The same with the form that is used for so many rows.
     pub fn for_rows(&self, rows: usize) -> Settings {

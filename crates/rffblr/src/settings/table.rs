@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::table::nearest;
 
 /// Presets by name, the usual one first.
-pub const PRESETS: [(&str, Settings, &str); 4] = [
+pub const PRESETS: [(&str, Settings, &str); 5] = [
     (
         "default",
         Settings::DEFAULT,
@@ -16,6 +16,7 @@ pub const PRESETS: [(&str, Settings, &str); 4] = [
     ("exact", Settings::EXACT, "The exact Gaussian process whatever the number of rows, up to 20 000"),
     ("cosines", Settings::COSINES, "Cosines drawn from the learned kernel whatever the number of rows"),
     ("paper", Settings::PAPER, "The published algorithm, as we read it"),
+    ("authors", Settings::AUTHORS, "The published algorithm with the values of its authors' implementation"),
 ];
 
 /// A setting by name: what front ends know of it.
@@ -33,7 +34,7 @@ pub struct Setting {
 }
 
 /// Every setting; those of drawn cosines come last.
-pub static SETTINGS: [Setting; 19] = [
+pub static SETTINGS: [Setting; 23] = [
     Setting {
         name: "sparsity",
         meaning: "From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows",
@@ -122,6 +123,14 @@ pub static SETTINGS: [Setting; 19] = [
         },
     },
     Setting {
+        name: "link-scale",
+        meaning: "Links divided by the square root of the number of inputs (shared) or not (unit)",
+        values: &["shared", "unit"],
+        of_cosines: true,
+        get: |settings| Some(word(&settings.form.cosines()?.link_scale)),
+        set: |settings, text| put(&mut cosines(settings)?.link_scale, choice(text)),
+    },
+    Setting {
         name: "precision",
         meaning: "Prior precision of the weights: one per feature (free) or one for all (tied)",
         values: &["free", "tied"],
@@ -184,12 +193,36 @@ pub static SETTINGS: [Setting; 19] = [
         set: |settings, text| put(&mut cosines(settings)?.noise_prior, text.parse()),
     },
     Setting {
+        name: "weight-start",
+        meaning: "Weight precision before the first sweep, in units of one over the variance of a target",
+        values: &["PRECISION"],
+        of_cosines: true,
+        get: |settings| Some(settings.form.cosines()?.weight_start.to_string()),
+        set: |settings, text| put(&mut cosines(settings)?.weight_start, number(text)),
+    },
+    Setting {
+        name: "noise-start",
+        meaning: "Noise precision before the first sweep, in the same units",
+        values: &["PRECISION"],
+        of_cosines: true,
+        get: |settings| Some(settings.form.cosines()?.noise_start.to_string()),
+        set: |settings, text| put(&mut cosines(settings)?.noise_start, number(text)),
+    },
+    Setting {
         name: "pruning",
-        meaning: "When features are dropped: never, or below this fraction of an equal share of the variance",
+        meaning: "When features are dropped: never; 0.7, below this fraction of an equal share of the variance; weight:0.1, below this weight in every target",
         values: &["WHEN"],
         of_cosines: true,
         get: |settings| Some(settings.form.cosines()?.pruning.to_string()),
         set: |settings, text| put(&mut cosines(settings)?.pruning, text.parse()),
+    },
+    Setting {
+        name: "pruning-from",
+        meaning: "Sweep after which features are dropped for the first time",
+        values: &["SWEEP"],
+        of_cosines: true,
+        get: |settings| Some(settings.form.cosines()?.pruning_from.to_string()),
+        set: |settings, text| put(&mut cosines(settings)?.pruning_from, whole(text)),
     },
     Setting {
         name: "learning-rate",
@@ -318,7 +351,7 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Bandwidth, InputScales, Precision};
+    use crate::settings::{Bandwidth, InputScales, LinkScale, Precision, Pruning};
 
     const NOTHING: [(&str, &str); 0] = [];
 
@@ -328,6 +361,11 @@ mod tests {
         let unusual = CosineSettings {
             bandwidth: Bandwidth::Learned { start: Some(0.25) },
             input_scales: InputScales::Fixed(vec![1.0, 0.5]),
+            link_scale: LinkScale::Unit,
+            weight_start: 0.125,
+            noise_start: 3.5,
+            pruning: Pruning::BelowWeight(0.02),
+            pruning_from: 12,
             tolerance: 2e-7,
             ..CosineSettings::PAPER
         };
@@ -395,5 +433,11 @@ mod tests {
         assert!(refused(None, &[("spectrum", "sinc")]).contains("laplace-l1"));
         assert!(refused(None, &[("spectrum", "laplace-l1"), ("directions", "orthogonal")]).contains("independent"));
         assert!(refused(Some("papre"), &NOTHING).contains("paper"));
+        assert!(refused(None, &[("pruning", "weight")]).contains("weight:0.1"));
+        assert!(refused(None, &[("pruning", "weight:-1")]).contains("not a positive finite number"));
+        assert!(refused(None, &[("weight-start", "0")]).contains("weight-start"));
+        assert!(refused(None, &[("noise-start", "inf")]).contains("noise-start"));
+        assert!(refused(None, &[("pruning-from", "0")]).contains("at least 1"));
+        assert!(refused(None, &[("link-scale", "half")]).contains("unit"));
     }
 }

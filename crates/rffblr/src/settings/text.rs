@@ -85,9 +85,13 @@ impl FromStr for Pruning {
     fn from_str(text: &str) -> Read<Pruning> {
         match text {
             "never" => Ok(Pruning::Never),
-            share => number(share)
-                .map(Pruning::BelowEqualShare)
-                .map_err(|_| "write never, or a fraction of an equal share: 0.7".into()),
+            limit => match limit.strip_prefix("weight:") {
+                Some(weight) => number(weight).map(Pruning::BelowWeight),
+                None => number(limit).map(Pruning::BelowEqualShare),
+            }
+            .map_err(|_| {
+                "write never, a fraction of an equal share such as 0.7, or a weight such as weight:0.1".into()
+            }),
         }
     }
 }
@@ -97,6 +101,7 @@ impl Display for Pruning {
         match self {
             Pruning::Never => write!(f, "never"),
             Pruning::BelowEqualShare(share) => write!(f, "{share}"),
+            Pruning::BelowWeight(weight) => write!(f, "weight:{weight}"),
         }
     }
 }

@@ -27,7 +27,8 @@ pub(crate) struct Beliefs {
 }
 
 impl Beliefs {
-    /// Where the updates begin: ⟨α⟩ = 1/variance, ⟨τ⟩ = 10/variance of a typical target, ⟨b⟩ = 0.
+    /// Where the updates begin: ⟨α⟩ and ⟨τ⟩ as the settings say, in units of one over the variance of a typical target;
+    /// ⟨b⟩ = 0.
     pub(crate) fn start(problem: &Problem, design: &Design, settings: &CosineSettings) -> Self {
         let tasks = problem.tasks();
         let features = design.columns();
@@ -42,11 +43,11 @@ impl Beliefs {
         let levels = precision_of.iter().max().map_or(0, |last| last + 1);
         Beliefs {
             weights: Weights::none(features, tasks),
-            precisions: vec![at(1.0); levels],
+            precisions: vec![at(settings.weight_start); levels],
             precision_of,
             bias: vec![0.0; tasks],
             bias_variance: vec![0.0; tasks],
-            noise: vec![at(10.0); if settings.noise == Noise::Shared { 1 } else { tasks }],
+            noise: vec![at(settings.noise_start); if settings.noise == Noise::Shared { 1 } else { tasks }],
             weight_prior: settings.weight_prior,
             noise_prior: settings.noise_prior,
             tasks,

@@ -3,6 +3,7 @@
 use crate::fourier::{Basis, Scales, cosines};
 use crate::linalg::{Accumulate, Mat, Threads, dot, map_columns, product, scale_rows, select_columns};
 use crate::problem::{Group, Problem};
+use crate::settings::LinkScale;
 use std::borrow::Cow;
 use std::f64::consts::FRAC_PI_2;
 use std::ops::Range;
@@ -17,6 +18,8 @@ pub(crate) struct Design {
     pub(crate) features: Mat<f64>,
     /// Columns before any pruning.
     pub(crate) drawn: usize,
+    /// What links are multiplied by besides the factor of the basis: √D, where they are not to be scaled.
+    link_factor: f64,
     pub(crate) threads: Threads,
 }
 
@@ -51,13 +54,17 @@ pub(crate) struct View<'a> {
 }
 
 impl Design {
-    pub(crate) fn new(problem: &Problem, basis: Basis, scales: Scales, threads: Threads) -> Self {
+    pub(crate) fn new(problem: &Problem, basis: Basis, scales: Scales, links: LinkScale, threads: Threads) -> Self {
         let rows = problem.inputs.nrows();
         let mut projection = Mat::zeros(rows, basis.cosines());
         basis.project(&mut projection, problem.inputs.as_ref().as_ref(), &scales.input_scales, threads);
         let features = Mat::zeros(rows, basis.columns());
         let drawn = basis.columns();
-        let mut design = Design { basis, scales, projection, features, drawn, threads };
+        let link_factor = match links {
+            LinkScale::Shared => 1.0,
+            LinkScale::Unit => 1.0 / basis.link_factor(),
+        };
+        let mut design = Design { basis, scales, projection, features, drawn, link_factor, threads };
         design.fill(problem);
         design
     }
@@ -82,6 +89,11 @@ impl Design {
             self.features.col_as_slice_mut(m).copy_from_slice(self.projection.col_as_slice(m));
         }
         self.basis.lift(&mut self.features, problem.inputs.as_ref().as_ref(), self.scales.bandwidth, self.threads);
+        if self.link_factor != 1.0 {
+            for m in self.basis.cosines()..self.basis.columns() {
+                self.features.col_as_slice_mut(m).iter_mut().for_each(|cell| *cell *= self.link_factor);
+            }
+        }
         if problem.root.iter().any(|&u| u != 1.0) {
             scale_rows(&mut self.features, &problem.root);
         }
@@ -98,6 +110,13 @@ impl Design {
 
     pub(crate) fn columns(&self) -> usize {
         self.features.ncols()
+    }
+
+    /// Precisions of weights of these features as precisions of weights of the basis: one of s·φ with precision α is one
+    /// of φ with precision α/s².
+    pub(crate) fn of_basis(&self, mut alpha: Vec<f64>) -> Vec<f64> {
+        alpha[self.basis.cosines()..].iter_mut().for_each(|alpha| *alpha /= self.link_factor.powi(2));
+        alpha
     }
 
     /// All rows.

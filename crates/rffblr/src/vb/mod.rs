@@ -107,7 +107,7 @@ pub(crate) fn infer(
 ) -> Result<Inference> {
     let settings = plan.settings;
     let scales = first_scales(settings, problem.inputs.ncols());
-    let mut design = Design::new(problem, basis, scales, threads);
+    let mut design = Design::new(problem, basis, scales, settings.link_scale, threads);
     let mut q = Beliefs::start(problem, &design, settings);
     let mut ascent = Ascent::new(settings, problem.inputs.ncols());
     let mut moments = no_moments(problem);
@@ -128,7 +128,9 @@ pub(crate) fn infer(
         if let Some(stop) = trace::stop(&trace, plan, observer) {
             break stop;
         }
-        if let Some(kept) = prune::survivors(settings.pruning, problem, &design, &q) {
+        if trace.len() >= settings.pruning_from
+            && let Some(kept) = prune::survivors(settings.pruning, problem, &design, &q)
+        {
             design.keep(&kept);
             q.keep(&kept);
             moments = no_moments(problem);
@@ -141,7 +143,7 @@ pub(crate) fn infer(
     };
 
     Ok(Inference {
-        alpha: q.alpha(),
+        alpha: design.of_basis(q.alpha()),
         noise: (0..problem.tasks()).map(|c| q.noise_of(c)).collect(),
         basis: design.basis,
         scales: design.scales,

@@ -7,7 +7,7 @@ use rffblr::linalg::Mat;
 use rffblr::{CosineSettings, FeatureCount, Form, Model, Noise, Precision, Pruning, Settings, TargetScale, fit};
 use std::sync::Arc;
 
-fn presets() -> [Settings; 7] {
+fn presets() -> [Settings; 8] {
     let quick = |s: Settings| Settings { max_iterations: 40, ..s };
     [
         quick(Settings::DEFAULT),
@@ -20,6 +20,7 @@ fn presets() -> [Settings; 7] {
             form: CosineSettings { links: true, target_scale: TargetScale::Raw, ..CosineSettings::PAPER }.into(),
             ..Settings::PAPER
         }),
+        quick(Settings::AUTHORS),
     ]
 }
 

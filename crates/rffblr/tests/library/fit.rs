@@ -4,8 +4,8 @@ use crate::{assert_close, assert_tables, normal, smooth, with_gaps};
 use rffblr::data::{Dataset, Weights, cohort};
 use rffblr::linalg::Mat;
 use rffblr::{
-    Bandwidth, CosineSettings, Error, FeatureCount, InputScales, Noise, Precision, Pruning, Settings, Stop,
-    TargetScale, fit, fit_observed, metrics,
+    Bandwidth, CosineSettings, Error, FeatureCount, GammaPrior, InputScales, LinkScale, Noise, Precision, Pruning,
+    Settings, Stop, TargetScale, fit, fit_observed, metrics,
 };
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -229,6 +229,46 @@ fn the_paper_preset_is_sparse_and_accurate_on_easy_data() {
     }
 }
 
+/// Links x with precision α are links x/√D with precision α/D, whose Gamma prior has D times the rate.
+#[test]
+fn the_scale_of_links_is_a_matter_of_their_precision() {
+    let (data, test) = (smooth(40, 4, 2, 5), smooth(20, 4, 2, 6));
+    let prior = |rate: f64| GammaPrior { shape: 0.3, rate };
+    let unit = CosineSettings {
+        features: FeatureCount::Exactly(0),
+        weight_prior: prior(0.2),
+        pruning: Pruning::Never,
+        ..CosineSettings::AUTHORS
+    };
+    let shared = CosineSettings {
+        link_scale: LinkScale::Shared,
+        weight_start: unit.weight_start / 4.0,
+        weight_prior: prior(0.8),
+        ..unit.clone()
+    };
+    let few_sweeps = |cosines: CosineSettings| Settings { max_iterations: 3, ..drawn(cosines) };
+    let (unit, shared) = (fit(&data, &few_sweeps(unit)).unwrap(), fit(&data, &few_sweeps(shared)).unwrap());
+    assert!((unit.objective() - shared.objective()).abs() < 1e-9 * shared.objective().abs());
+    let [unit, shared] = [&unit, &shared].map(|model| model.predict(test.inputs()).unwrap());
+    for (n, c) in (0..20).flat_map(|n| [(n, 0), (n, 1)]) {
+        assert!((unit.mean[(n, c)] - shared.mean[(n, c)]).abs() < 1e-9);
+        assert!((unit.std[(n, c)] - shared.std[(n, c)]).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn features_are_dropped_from_the_sweep_that_is_asked_for() {
+    let data = smooth(40, 2, 2, 5);
+    for from in [1, 2, 7] {
+        for pruning in [Pruning::BelowEqualShare(1e9), Pruning::BelowWeight(1e9)] {
+            let cosines = CosineSettings { pruning, pruning_from: from, tolerance: 1e-300, ..CosineSettings::PAPER };
+            let model = fit(&data, &Settings { max_iterations: 9, ..drawn(cosines) }).unwrap();
+            let active: Vec<usize> = model.trace().iter().map(|sweep| sweep.active).collect();
+            assert_eq!(active, [vec![80; from], vec![0; 9 - from]].concat());
+        }
+    }
+}
+
 #[test]
 fn settings_are_checked_by_name() {
     let data = smooth(10, 2, 1, 1);
@@ -243,6 +283,10 @@ fn settings_are_checked_by_name() {
         (drawn(CosineSettings { features: FeatureCount::Exactly(usize::MAX), ..few() }), "features"),
         (drawn(CosineSettings { pruning: Pruning::BelowEqualShare(0.1), ..few() }), "pruning"),
         (drawn(CosineSettings { spectrum: rffblr::fourier::Spectrum::LaplaceL1, ..few() }), "directions"),
+        (drawn(CosineSettings { pruning: Pruning::BelowWeight(f64::NAN), ..CosineSettings::PAPER }), "pruning"),
+        (drawn(CosineSettings { pruning_from: 0, ..few() }), "pruning-from"),
+        (drawn(CosineSettings { weight_start: -1.0, ..few() }), "weight-start"),
+        (drawn(CosineSettings { noise_start: 0.0, ..few() }), "noise-start"),
     ] {
         match fit(&data, &settings) {
             Err(Error::Setting { name: found, .. }) => assert_eq!(found, name),

@@ -13,9 +13,10 @@ fn page() -> String {
     }
     page += "\nGiven without a preset, `features` alone chooses the preset `cosines`, another setting of cosines the preset \
              `paper`; with\nthe preset `default` or `exact` it is refused.\n";
-    for (title, of_cosines) in
-        [("Every form", false), ("Cosines (`features` in presets `cosines` and `paper`, the others in `paper`)", true)]
-    {
+    for (title, of_cosines) in [
+        ("Every form", false),
+        ("Cosines (all in presets `paper` and `authors`, `features` and `precision` also in `cosines`)", true),
+    ] {
         page += &format!("\n## {title}\n\n| setting | values | meaning | in the presets |\n|---|---|---|---|\n");
         for setting in SETTINGS.iter().filter(|setting| setting.of_cosines == of_cosines) {
             let values = setting.values.iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", ");

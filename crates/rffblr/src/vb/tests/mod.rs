@@ -24,7 +24,7 @@ struct State {
 
 impl State {
     fn new(problem: Problem, basis: Basis, scales: Scales, settings: &CosineSettings) -> Self {
-        let design = Design::new(&problem, basis, scales, Threads::ONE);
+        let design = Design::new(&problem, basis, scales, settings.link_scale, Threads::ONE);
         let q = Beliefs::start(&problem, &design, settings);
         let moments = no_moments(&problem);
         State { problem, design, q, moments, sensitivity: Sensitivity::InputScales }

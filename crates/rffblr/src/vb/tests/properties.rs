@@ -3,7 +3,7 @@
 use super::*;
 use crate::fourier::{Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{multiply, select_rows};
-use crate::settings::{GammaPrior, Noise, Precision, Pruning};
+use crate::settings::{GammaPrior, LinkScale, Noise, Precision, Pruning};
 use crate::vb::prune;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
@@ -234,6 +234,62 @@ proptest! {
     }
 
     /// Dropping features and updating gives what a model without them ever gives.
+    #[test]
+    fn features_with_small_weights_in_every_task_go(case in cases(), units in 0.01..100.0f64) {
+        // In other units of the targets the same features go.
+        let mut kept = Vec::new();
+        for factor in [1.0, units] {
+            let mut tables = case.tables();
+            tables.settings = CosineSettings { weight_start: 10.0, noise_start: 1.0, ..tables.settings };
+            for c in 0..case.tasks {
+                tables.targets.col_as_slice_mut(c).iter_mut().for_each(|y| *y *= factor);
+            }
+            let mut state = tables.state();
+            let variance = state.problem.target_variance();
+            prop_assert!(state.q.alpha().iter().all(|a| (a * variance - 10.0).abs() < 1e-9));
+            prop_assert!(state.q.tau().iter().all(|t| (t * variance - 1.0).abs() < 1e-9));
+            state.weights();
+            let direct: Vec<Vec<f64>> = (0..case.tasks).map(|c| direct_weights(&state, &tables, c).0).collect();
+            let largest = |m: usize| direct.iter().map(|w| w[m].abs()).fold(0.0, f64::max) / variance.sqrt();
+            let survivors = |least: f64| {
+                let found = prune::survivors(Pruning::BelowWeight(least), &state.problem, &state.design, &state.q);
+                found.unwrap_or((0..state.design.columns()).collect())
+            };
+            for least in [1e-3, 0.03, 0.1, 0.3] {
+                let expected: Vec<usize> = (0..state.design.columns()).filter(|&m| largest(m) >= least).collect();
+                prop_assert_eq!(survivors(least), expected);
+            }
+            kept.push(survivors(0.1));
+        }
+        prop_assert_eq!(&kept[0], &kept[1]);
+    }
+
+    #[test]
+    fn links_that_are_not_scaled_have_larger_features(case in cases()) {
+        let case = Case { links: true, ..case };
+        let mut tables = case.tables();
+        let scaled = tables.state();
+        tables.settings.link_scale = LinkScale::Unit;
+        let mut state = tables.state();
+        let root = |n: usize| tables.weights.as_ref().map_or(1.0, |w| w[n].sqrt());
+        for m in 0..state.design.columns() {
+            for n in 0..case.rows {
+                let expected = match m.checked_sub(case.features) {
+                    None => scaled.design.features[(n, m)],
+                    Some(input) => root(n) * tables.inputs[(n, input)],
+                };
+                assert_close("feature", state.design.features[(n, m)], expected, 1e-12);
+            }
+        }
+        // The same prior of the function: variance of a link, its factor squared over its precision.
+        state.sweep();
+        let (alpha, stated) = (state.q.alpha(), state.design.of_basis(state.q.alpha()));
+        for m in 0..state.design.columns() {
+            let square = if m < case.features { 1.0 } else { case.inputs as f64 };
+            assert_close("precision", stated[m], alpha[m] / square, 1e-12);
+        }
+    }
+
     #[test]
     fn pruning_equals_refitting_without(case in cases(), pattern in prop::collection::vec(any::<bool>(), 30)) {
         let tables = case.tables();
