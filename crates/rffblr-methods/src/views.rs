@@ -231,12 +231,13 @@ pub fn gaussian_kernel(rows: MatRef<'_, f64>, others: MatRef<'_, f64>, bandwidth
     distances
 }
 
-/// Root of E‖ΦΦᵀ − K‖² over draws of M cosines with random offsets. One cell of ΦΦᵀ is the mean of M independent
+/// Root of E‖ΦΦᵀ − K‖² over draws of M cosines with random offsets, relative to ‖K‖. One cell of ΦΦᵀ is the mean of M independent
 /// 2 cos a cos a′ = cos(a − a′) + cos(a + a′), of mean κ and second moment ½(1 + κ⁴) + ½: its variance is
 /// (1 + κ⁴/2 − κ²)/M.
 pub fn expected_kernel_error(kernel: MatRef<'_, f64>, features: usize) -> f64 {
     let variance = |column: usize| kernel.col(column).iter().map(|k| 1.0 + 0.5 * k.powi(4) - k * k).sum::<f64>();
-    ((0..kernel.ncols()).map(variance).sum::<f64>() / features as f64).sqrt()
+    let square = (0..kernel.ncols()).map(|column| kernel.col(column).squared_norm_l2()).sum::<f64>();
+    ((0..kernel.ncols()).map(variance).sum::<f64>() / (features as f64 * square)).sqrt()
 }
 
 /// ‖a − b‖/‖b‖.
@@ -477,7 +478,7 @@ mod tests {
             square(&(multiply(features.as_ref(), features.as_ref().transpose(), Threads::ONE) - &kernel))
         };
         let mean = (0..draws).map(error).sum::<f64>() / draws as f64;
-        let ratio = mean.sqrt() / expected_kernel_error(kernel.as_ref(), 16);
+        let ratio = (mean / square(&kernel)).sqrt() / expected_kernel_error(kernel.as_ref(), 16);
         assert!((ratio - 1.0).abs() < 0.03, "{ratio}");
     }
 

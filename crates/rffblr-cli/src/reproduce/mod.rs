@@ -13,6 +13,7 @@ mod source;
 mod store;
 mod summary;
 mod table2;
+mod views;
 
 use crate::evaluate::selection::grids;
 use anyhow::{Result, bail};
@@ -26,6 +27,7 @@ Examples:
   rffblr reproduce table2 --methods rffblr,mmr --datasets edm --out quick
   rffblr reproduce figure2 --out figure2                        features to begin with, features that stay
   rffblr reproduce figure3 --out figure3                        what a fit costs
+  rffblr reproduce views --out views                            kernel machine and ELM against each other
   rffblr reproduce summary table2                               tables and figures again from the raw results")]
 pub struct Arguments {
     #[command(subcommand)]
@@ -40,6 +42,8 @@ enum Command {
     Figure2(figure2::Arguments),
     /// Cost of a fit against the number of tasks and of samples (Figure 3)
     Figure3(figure3::Arguments),
+    /// Difference of the paper's two optimisation problems, kernel machine and ELM, against the number of features
+    Views(views::Arguments),
     /// Make tables and figures again from the raw results in a folder
     Summary {
         /// Folder with raw.jsonl
@@ -52,6 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Command::Table2(arguments) => table2::run(arguments),
         Command::Figure2(arguments) => figure2::run(arguments),
         Command::Figure3(arguments) => figure3::run(arguments),
+        Command::Views(arguments) => views::run(arguments),
         Command::Summary { folder } => summarise(folder),
     }
 }
@@ -103,6 +108,7 @@ fn summarise(folder: &Path) -> Result<()> {
         table2::EXPERIMENT => summary::write(&store::read(folder, table2::EXPERIMENT)?, folder),
         figure2::EXPERIMENT => figure2::write(&store::read(folder, figure2::EXPERIMENT)?, folder),
         figure3::EXPERIMENT => figure3::write(&store::read(folder, figure3::EXPERIMENT)?, folder),
+        views::EXPERIMENT => views::write(&store::read(folder, views::EXPERIMENT)?, folder),
         other => bail!("{} holds results of {other}, which this version does not know", folder.display()),
     }
 }
