@@ -15,7 +15,7 @@ use rffblr_methods::method::Method;
 pub const EXPERIMENT: &str = "table2";
 
 /// What the paper compares, and the model as it is now: as published with and without direct links, and the default.
-const METHODS: &str = "rffblr,rffblr-paper-links,rffblr-paper,mmr,fnn,mtfl,hi-vae,sb-elm,gor-elm";
+const METHODS: &str = "rffblr,rffblr-paper-links,rffblr-paper,mmr,fnn,fnn-gaussian,mtfl,hi-vae,sb-elm,gor-elm";
 
 #[derive(clap::Args)]
 #[command(before_long_help = "\
