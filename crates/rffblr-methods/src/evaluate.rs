@@ -9,10 +9,11 @@ pub use check::{Refits, check, held_out_check};
 pub use parallel::in_parallel;
 pub use rffblr::metrics::LEVEL;
 
-use crate::method::{Chosen, Method};
+use crate::method::{Chosen, Forecast, Method};
 use crate::select::{Plan, Progress};
 use rffblr::Result;
 use rffblr::data::Standardiser;
+use rffblr::linalg::Mat;
 use rffblr::metrics::{HeldOut, ReferenceMean, Scores, Spread};
 use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
@@ -42,6 +43,9 @@ pub struct FoldResult {
     pub active_features: Option<usize>,
     /// All scores on the test rows; relative errors are relative to the mean of the training rows.
     pub scores: Scores,
+    /// The same for predictions at inputs held in the range that each has in the training rows: what a few rows far
+    /// outside it add to the scores is the difference.
+    pub scores_in_range: Scores,
     /// What was observed and what was predicted.
     pub held_out: HeldOut,
 }
@@ -84,9 +88,16 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
     let predict_seconds = start.elapsed().as_secs_f64();
     let cpu_seconds = thread_seconds().zip(processor).map(|(end, start)| end - start);
     let (inner_seconds, inner_folds_remembered) = *inner.lock().unwrap_or_else(PoisonError::into_inner);
-    let spread = forecast.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
     let means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
-    let reference = ReferenceMean::Train(&means);
+    let score = |forecast: &Forecast| {
+        let spread = forecast.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
+        Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, ReferenceMean::Train(&means))
+    };
+    let scores = score(&forecast)?;
+    let scores_in_range = match in_training_range(split) {
+        Some(inputs) => score(&fitted.predict(inputs.as_ref())?)?,
+        None => scores.clone(),
+    };
     Ok(FoldResult {
         train_rows: split.train.rows(),
         test_rows: split.test_inputs.nrows(),
@@ -97,9 +108,27 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
         cpu_seconds,
         chosen: fitted.chosen(),
         active_features: fitted.active_features(),
-        scores: Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, reference)?,
+        scores,
+        scores_in_range,
         held_out: HeldOut { truth: split.test_targets.clone(), mean: forecast.mean, std: forecast.std },
     })
+}
+
+/// The test inputs, each held between the least and the largest value it has in the training rows that count; `None` if
+/// all of them are there already.
+fn in_training_range(split: &Split) -> Option<Mat<f64>> {
+    let (train, mut inputs) = (split.train.inputs(), split.test_inputs.clone());
+    let counts = |row: usize| split.train.weights().is_none_or(|weights| weights[row] > 0.0);
+    let mut is_moved = false;
+    for column in 0..inputs.ncols() {
+        let known = train.col(column).iter().enumerate().filter(|(row, _)| counts(*row)).map(|(_, x)| *x);
+        let (low, high) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+        for cell in inputs.col_as_slice_mut(column).iter_mut().filter(|cell| **cell < low || **cell > high) {
+            *cell = if *cell < low { low } else { high };
+            is_moved = true;
+        }
+    }
+    is_moved.then_some(inputs)
 }
 
 /// Seconds the processor has spent on this thread so far, where the system reports it.
@@ -134,8 +163,7 @@ impl Summary {
 mod tests {
     use super::*;
     use crate::method::by_name;
-    use rffblr::data::Dataset;
-    use rffblr::linalg::Mat;
+    use rffblr::data::{Dataset, Weights};
 
     #[test]
     fn summaries_by_hand() {
@@ -165,5 +193,25 @@ mod tests {
         assert_eq!(scores.coverage, Some(1.0));
         assert_eq!((result.train_rows, result.test_rows, result.active_features), (4, 3, None));
         assert!(result.is_scored() && result.fit_seconds >= 0.0);
+        // Where a row lies is nothing to the mean.
+        assert_eq!(result.scores_in_range.task_r2, scores.task_r2);
+    }
+
+    /// Ridge regression extrapolates along its line; held in the range it says what it says at the end of the range.
+    #[test]
+    fn inputs_far_outside_are_held_at_the_end_of_the_training_range() {
+        let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |n, _| values[n]);
+        let train = Dataset::new(column(&[0.0, 1.0, 2.0, 3.0, 50.0]), column(&[0.1, 1.0, 2.1, 2.9, 0.0])).unwrap();
+        // The last row does not count.
+        let train = train.with_weights(Weights::Repeats(vec![1.0, 1.0, 1.0, 1.0, 0.0])).unwrap();
+        let truth = column(&[-2.0, 1.5, 4.0]);
+        let split =
+            |test: &[f64]| Split { train: train.clone(), test_inputs: column(test), test_targets: truth.clone() };
+        let ridge = by_name("ridge").unwrap();
+        let evaluated = |test: &[f64]| evaluate(ridge, &split(test), &Plan::seeded(0)).unwrap();
+        let (outside, held) = (evaluated(&[-40.0, 1.5, 900.0]), evaluated(&[0.0, 1.5, 3.0]));
+        assert_eq!(outside.scores_in_range, held.scores);
+        assert_eq!(held.scores_in_range, held.scores);
+        assert!(outside.scores.task_r2 < -100.0 && held.scores.task_r2 > 0.0);
     }
 }

@@ -13,6 +13,7 @@ pub mod folds;
 mod golden;
 pub mod method;
 pub mod select;
+pub mod views;
 
 pub use cross_validate::{CrossValidation, InnerFolds, Job, cross_validate};
 

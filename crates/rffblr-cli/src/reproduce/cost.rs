@@ -99,7 +99,7 @@ fn resident(field: &str) -> Option<u64> {
 }
 
 /// Targets that are sums of products of two inputs, and noise.
-fn draw(samples: usize, tasks: usize, seed: u64) -> Result<Dataset> {
+pub fn draw(samples: usize, tasks: usize, seed: u64) -> Result<Dataset> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let inputs = Mat::from_fn(samples, INPUTS, |_, _| normal());

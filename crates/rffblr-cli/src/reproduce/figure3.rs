@@ -120,7 +120,7 @@ fn regress(points: &[(f64, f64)], g: fn(f64) -> f64) -> Option<(f64, f64, f64)> 
 }
 
 /// The exponent p of y ≈ c xᵖ, and c.
-fn power_law(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+pub fn power_law(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let logarithms: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
     regress(&logarithms, |x| x).map(|(intercept, slope, _)| (slope, intercept.exp()))
 }

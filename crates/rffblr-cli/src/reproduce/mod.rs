@@ -14,6 +14,7 @@ mod source;
 mod store;
 mod summary;
 mod table2;
+mod views;
 
 use crate::evaluate::selection::grids;
 use anyhow::{Result, bail};
@@ -28,6 +29,7 @@ Examples:
   rffblr reproduce figure2 --out figure2                        features to begin with, features that stay
   rffblr reproduce figure3 --out figure3                        what a fit costs
   rffblr reproduce ablation --out ablation                      what the printed numbers depend on
+  rffblr reproduce views --out views                            kernel machine and ELM against each other
   rffblr reproduce summary table2                               tables and figures again from the raw results")]
 pub struct Arguments {
     #[command(subcommand)]
@@ -44,6 +46,8 @@ enum Command {
     Figure3(figure3::Arguments),
     /// Accuracy with our values and with the authors' for what the paper leaves open
     Ablation(ablation::Arguments),
+    /// Difference of the paper's two optimisation problems, kernel machine and ELM, against the number of features
+    Views(views::Arguments),
     /// Make tables and figures again from the raw results in a folder
     Summary {
         /// Folder with raw.jsonl
@@ -57,6 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         Command::Figure2(arguments) => figure2::run(arguments),
         Command::Figure3(arguments) => figure3::run(arguments),
         Command::Ablation(arguments) => ablation::run(arguments),
+        Command::Views(arguments) => views::run(arguments),
         Command::Summary { folder } => summarise(folder),
     }
 }
@@ -109,6 +114,7 @@ fn summarise(folder: &Path) -> Result<()> {
         figure2::EXPERIMENT => figure2::write(&store::read(folder, figure2::EXPERIMENT)?, folder),
         figure3::EXPERIMENT => figure3::write(&store::read(folder, figure3::EXPERIMENT)?, folder),
         ablation::EXPERIMENT => ablation::write(&store::read(folder, ablation::EXPERIMENT)?, folder),
+        views::EXPERIMENT => views::write(&store::read(folder, views::EXPERIMENT)?, folder),
         other => bail!("{} holds results of {other}, which this version does not know", folder.display()),
     }
 }

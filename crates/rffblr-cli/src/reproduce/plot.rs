@@ -47,8 +47,9 @@ pub struct Panel {
     pub y_range: Option<(f64, f64)>,
     /// Names in place of numbers on the axis of x, at 1, 2, …
     pub categories: Vec<String>,
-    /// Whether equal steps of x are equal factors.
+    /// Whether equal steps of an axis are equal factors.
     pub is_x_logarithmic: bool,
+    pub is_y_logarithmic: bool,
 }
 
 /// A finished figure.
@@ -127,6 +128,9 @@ fn layout(panel: &Panel, plots: &[Plot]) -> Layout {
     }
     if panel.is_x_logarithmic {
         layout = layout.with_log_x();
+    }
+    if panel.is_y_logarithmic {
+        layout = layout.with_log_y();
     }
     if let Some((x, text)) = &panel.mark {
         let mut line = ReferenceLine::vertical(*x).with_color("#555555").with_label(text.as_str());

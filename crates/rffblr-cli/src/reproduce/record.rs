@@ -86,6 +86,9 @@ pub struct Record {
     pub active_features: Option<usize>,
     pub chosen: BTreeMap<String, Chosen>,
     pub scores: Scores,
+    /// The same for inputs held in the range of the training rows; records from before there were such scores have none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub scores_in_range: Option<Scores>,
 }
 
 impl Record {
@@ -104,6 +107,7 @@ impl Record {
             active_features: result.active_features,
             chosen: result.chosen.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             scores: result.scores,
+            scores_in_range: Some(result.scores_in_range),
         }
     }
 

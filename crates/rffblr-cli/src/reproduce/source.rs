@@ -21,14 +21,14 @@ const FOLDS: usize = 10;
 pub struct SourceArguments {
     /// Data sets of `rffblr data list`, or "paper" for the eight of the paper
     #[arg(long, value_name = "NAMES", default_value = "paper", value_delimiter = ',')]
-    datasets: Vec<String>,
+    pub datasets: Vec<String>,
     /// Folder with their files NAME.arff [default: $RFFBLR_DATA, or else the cache of `rffblr data fetch`]
     #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
+    pub data: Option<PathBuf>,
     /// Folder with fold files NAME.json and, for inner folds, NAME.nested.json [default: folds beside the folder of the
     /// data, if it is there; else ten random folds by the seed 0]
     #[arg(long, value_name = "DIR")]
-    fold_dir: Option<PathBuf>,
+    pub fold_dir: Option<PathBuf>,
 }
 
 /// A data set, read and split.

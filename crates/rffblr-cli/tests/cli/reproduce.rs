@@ -97,6 +97,9 @@ fn the_summary_is_what_the_raw_results_give() {
         ] {
             add(quantity, &scores[score]);
         }
+        for quantity in ["task_r2", "pooled_r2"] {
+            add(&format!("{quantity}_in_range"), &record["scores_in_range"][quantity]);
+        }
         add("features", &record["active_features"]);
         // What a record says of its tasks agrees with what it says of all of them.
         let tasks: Vec<f64> =
@@ -127,6 +130,7 @@ fn the_summary_is_what_the_raw_results_give() {
     let pooled = markdown.split("## Pooled R²\n").nth(1).unwrap();
     let cell = format!("{mean:.3} ± {sd:.3}°");
     assert!(pooled.contains(&cell) && !pooled.contains(&format!("{cell} (")), "{pooled}");
+    assert!(markdown.contains("## Task R², inputs held in the training range"));
     // Made again from the raw results alone: the same files to the bit.
     let names = ["summary.md", "summary.csv", "summary.html", "table2.svg", "table2.png"];
     let files = || names.map(|name| fs::read(folder.path(&format!("run/{name}"))).unwrap());
@@ -135,6 +139,24 @@ fn the_summary_is_what_the_raw_results_give() {
     folder.done(&["reproduce", "summary", "run"]);
     assert!(files() == first);
     assert!(first[4].starts_with(b"\x89PNG") && first[2].ends_with(b"</html>\n"));
+    // Records from before there were scores in range: the same summary without them.
+    let raw = folder.text("run/raw.jsonl");
+    let old: Vec<String> = raw
+        .lines()
+        .map(|line| {
+            let mut line: Value = serde_json::from_str(line).unwrap();
+            line.as_object_mut().unwrap().remove("scores_in_range");
+            line.to_string()
+        })
+        .collect();
+    fs::create_dir(folder.path("old")).unwrap();
+    // The first line must be what it was, to the letter.
+    let header = raw.lines().next().unwrap();
+    folder.put("old/raw.jsonl", format!("{header}\n{}\n", old[1..].join("\n")));
+    folder.done(&["reproduce", "summary", "old"]);
+    assert!(!folder.text("old/summary.md").contains("training range"));
+    let kept = csv.lines().filter(|line| !line.contains("_in_range"));
+    assert!(folder.text("old/summary.csv").lines().eq(kept));
 }
 
 #[test]
@@ -355,6 +377,58 @@ fn costs_are_measured_and_gone_on_with() {
     let found: f64 = line.split(',').nth(3).unwrap().parse().unwrap();
     assert!((found - mean).abs() < 1e-12 * mean.max(1.0));
     assert!(folder.text("f/summary.md").contains("Measured exponent"));
+}
+
+#[test]
+fn two_views_come_closer_with_every_feature() {
+    let folder = folder();
+    let arguments = [
+        "reproduce",
+        "views",
+        "--data=data",
+        "--fold-dir=folds",
+        "--datasets=edm,synthetic",
+        "--features=32,128,512,2048",
+        "--out=v",
+    ];
+    folder.done(&[&arguments[..], &["--draws=1"]].concat());
+    let first = folder.text("v/raw.jsonl");
+    folder.done(&[&arguments[..], &["--draws=3"]].concat());
+    let text = folder.text("v/raw.jsonl");
+    assert!(text.starts_with(&first) && text.lines().count() == 1 + 2 * 4 * 3);
+    let records = records(&folder, "v");
+    let mean = |dataset: &str, features: u64, value: &dyn Fn(&Value) -> f64| {
+        let here = records.iter().filter(|r| r["dataset"] == dataset && r["features"] == features);
+        mean_and_sd(&here.map(value).collect::<Vec<_>>())
+    };
+    let csv = folder.text("v/views.csv");
+    assert_eq!(csv.lines().count(), 1 + 2 * 4 * 5);
+    for line in csv.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let value = |record: &Value| match cells[2].split_once('_') {
+            Some((regulariser, what)) => record[regulariser][what].as_f64().unwrap(),
+            None => record[cells[2]].as_f64().unwrap(),
+        };
+        let (found, sd) = mean(cells[0], cells[1].parse().unwrap(), &value);
+        assert!((cells[3].parse::<f64>().unwrap() - found).abs() < 1e-12, "{line}");
+        assert!((cells[4].parse::<f64>().unwrap() - sd).abs() < 1e-7, "{line}");
+        // 64 times as many features: about 8 times closer, less where the fewest say next to nothing.
+        let ratio = mean(cells[0], 32, &value).0 / mean(cells[0], 2048, &value).0;
+        assert!((2.0..20.0).contains(&ratio), "{line}: {ratio}");
+    }
+    for record in &records {
+        let ratio = record["kernel"].as_f64().unwrap() / record["kernel_expected"].as_f64().unwrap();
+        assert!((0.6..1.6).contains(&ratio), "{record}");
+    }
+    assert!(folder.text("v/summary.md").contains("weights, Ω(β) = βᵀKβ"));
+    assert!(fs::read(folder.path("v/views.png")).unwrap().starts_with(b"\x89PNG"));
+    let files = || ["summary.md", "views.csv", "views.svg"].map(|name| folder.text(&format!("v/{name}")));
+    let before = files();
+    folder.done(&["reproduce", "summary", "v"]);
+    assert_eq!(files(), before);
+    folder.fails(&[&arguments[..], &["--strength=2"]].concat(), &["edm was run with other settings", "--out"]);
+    folder.fails(&[&arguments[..], &["--bandwidth=0"]].concat(), &["--bandwidth 0", "positive"]);
+    assert_eq!(folder.text("v/raw.jsonl"), text);
 }
 
 /// The table of the README is that of the committed run, line by line.

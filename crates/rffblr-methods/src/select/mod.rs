@@ -93,6 +93,14 @@ pub struct Choice {
     pub scores: Vec<f64>,
 }
 
+/// Rows that an inner fold holds out.
+pub struct HeldOutRows {
+    /// Their inputs.
+    pub inputs: Mat<f64>,
+    /// Their targets; NaN where one is not observed or the row has weight zero.
+    pub targets: Mat<f64>,
+}
+
 /// Takes the predictions of one point of the grid for the held-out rows.
 pub type Report<'a> = &'a mut (dyn FnMut(usize, Mat<f64>) + 'a);
 
@@ -111,6 +119,28 @@ pub fn choose(
     data: &Dataset,
     plan: &Plan<'_>,
     scan: impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()> + Sync,
+) -> Result<Choice> {
+    choose_by(method, points, data, plan, |train, held_out, report| {
+        let (inputs, truth) = (held_out.inputs.as_ref(), held_out.targets.as_ref());
+        let mut problem = None;
+        scan(train, inputs, &mut |point, predictions| match task_r2(truth, predictions.as_ref()) {
+            // Squares can overflow where predictions do not.
+            Ok(r2) if is_finite(&predictions) => report(point, r2.overall),
+            Ok(_) => report(point, f64::NEG_INFINITY),
+            Err(error) => problem = Some(error),
+        })?;
+        problem.map_or(Ok(()), |error| Err(error.into()))
+    })
+}
+
+/// The same for points that are judged by another score, higher the better: `scan(train, held_out, report)` calls
+/// `report(point, score)`. A score that is not finite counts as −∞.
+pub fn choose_by(
+    method: &'static str,
+    points: usize,
+    data: &Dataset,
+    plan: &Plan<'_>,
+    scan: impl Fn(&Dataset, &HeldOutRows, &mut dyn FnMut(usize, f64)) -> Result<()> + Sync,
 ) -> Result<Choice> {
     if points == 0 {
         return Err(Error::Unsupported { method, problem: "its grid has no point to try".into() });
@@ -187,7 +217,7 @@ pub fn deal(rows: usize, count: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
 }
 
 /// The inner folds of a plan, checked against the rows; empty if there are too few rows.
-fn inner_folds(rows: usize, plan: &Plan<'_>) -> Result<Vec<Vec<usize>>> {
+pub(crate) fn inner_folds(rows: usize, plan: &Plan<'_>) -> Result<Vec<Vec<usize>>> {
     match plan.inner {
         Some(given) => Ok(Folds::from_lists(rows, given.to_vec(), "inner folds")?.test().to_vec()),
         None if rows < FEWEST_ROWS => Ok(Vec::new()),
@@ -201,7 +231,7 @@ fn score_fold(
     points: usize,
     data: &Dataset,
     held_out: &[usize],
-    scan: &impl Fn(&Dataset, MatRef<'_, f64>, Report<'_>) -> Result<()>,
+    scan: &impl Fn(&Dataset, &HeldOutRows, &mut dyn FnMut(usize, f64)) -> Result<()>,
 ) -> Result<Option<Vec<f64>>> {
     let rows: Vec<usize> = (0..data.rows()).filter(|row| held_out.binary_search(row).is_err()).collect();
     let mut truth = select_rows(data.targets(), held_out);
@@ -218,16 +248,12 @@ fn score_fold(
     if !observed {
         return Ok(None);
     }
-    let inputs = select_rows(data.inputs(), held_out);
+    let held_out = HeldOutRows { inputs: select_rows(data.inputs(), held_out), targets: truth };
     let mut scores = vec![f64::NEG_INFINITY; points];
-    let mut problem = None;
-    scan(&train, inputs.as_ref(), &mut |point, predictions| match task_r2(truth.as_ref(), predictions.as_ref()) {
-        // NaN and both infinities: squares can overflow where predictions do not.
-        Ok(r2) if r2.overall.is_finite() && is_finite(&predictions) => scores[point] = r2.overall,
-        Ok(_) => scores[point] = f64::NEG_INFINITY,
-        Err(error) => problem = Some(error),
+    scan(&train, &held_out, &mut |point, score| {
+        scores[point] = if score.is_finite() { score } else { f64::NEG_INFINITY };
     })?;
-    problem.map_or(Ok(Some(scores)), |error| Err(error.into()))
+    Ok(Some(scores))
 }
 
 fn is_finite(table: &Mat<f64>) -> bool {

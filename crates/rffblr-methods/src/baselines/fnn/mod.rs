@@ -1,8 +1,9 @@
-//! A feed-forward neural network for all tasks at once; its hidden layers are chosen by cross-validation.
+//! A feed-forward neural network for all tasks at once; its hidden layers and how long it is trained are chosen by
+//! cross-validation.
 //!
-//! As in scikit-learn's `MLPRegressor` with its defaults, but for up to 1000 epochs: Adam on the squared error with a
-//! small penalty on the weights, shuffled batches of 200 rows, until ten epochs in a row have not helped. Inputs and
-//! targets are standardised. The equations are with the `network`.
+//! As in scikit-learn's `MLPRegressor` with its defaults, for up to 200 or 1000 epochs: Adam on the squared error with a
+//! small penalty on the weights, shuffled batches of 200 rows, until ten epochs in a row have not helped. One training
+//! serves both numbers of epochs. Inputs and targets are standardised. The equations are with the `network`.
 
 mod network;
 #[cfg(test)]
@@ -17,14 +18,17 @@ use crate::select::{Grid, Plan, choose};
 use network::{Network, Training};
 use rffblr::Result;
 use rffblr::data::Dataset;
-use rffblr::linalg::MatRef;
+use rffblr::linalg::{Mat, MatRef};
 
 /// Units of the hidden layers to choose from.
 const HIDDEN: [&[usize]; 5] = [&[100], &[100, 50], &[100, 50, 100], &[100, 50, 50, 100], &[100, 50, 25, 50, 100]];
 
-/// How every network is trained.
+/// Epochs to choose from, rising: scikit-learn's default, and five times as many.
+const EPOCHS: [usize; 2] = [200, 1000];
+
+/// How every network is trained, but for its epochs.
 const TRAINING: Training =
-    Training { penalty: 1e-4, rate: 1e-3, batch: 200, epochs: 1000, tolerance: 1e-4, patience: 10 };
+    Training { penalty: 1e-4, rate: 1e-3, batch: 200, epochs: EPOCHS[1], tolerance: 1e-4, patience: 10 };
 
 /// Feed-forward network.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,7 @@ struct Fitted {
     scales: Scales,
     network: Network,
     hidden: &'static [usize],
+    epochs: usize,
 }
 
 impl Method for Fnn {
@@ -50,7 +55,9 @@ impl Method for Fnn {
 
     fn describe(&self) -> &'static str {
         match self.activation {
-            Activation::Relu => "feed-forward network of rectified linear units, layers by inner cross-validation",
+            Activation::Relu => {
+                "feed-forward network of rectified linear units, layers and epochs by inner cross-validation"
+            }
             Activation::Gaussian => "the same with Gaussian units: the paper's \"RBF nonlinearities\" taken literally",
         }
     }
@@ -58,23 +65,41 @@ impl Method for Fnn {
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>> {
         require_complete(self.name(), data, usize::MAX)?;
         let lists = lists(plan.grid);
-        let choice = choose(self.name(), lists.len(), data, plan, |train, inputs, report| {
+        let points = lists.len() * EPOCHS.len();
+        let choice = choose(self.name(), points, data, plan, |train, inputs, report| {
             let (scales, x, y) = Scales::learn(train)?;
             let scales = scales.constants_stay(&y);
             let questions = scales.question(inputs)?;
-            for (point, hidden) in lists.iter().enumerate() {
-                let (network, _) = Network::train(hidden, self.activation, &x, &y, &TRAINING, plan.seed);
-                // A network that overflows is out of the choice, not an end to it.
-                if let Ok(predictions) = scales.restore(network.predict(questions.as_ref())) {
-                    report(point, predictions);
+            for (list, hidden) in lists.iter().enumerate() {
+                for (limit, network) in self.after_each_limit(hidden, &x, &y, plan.seed).iter().enumerate() {
+                    // A network that overflows is out of the choice, not an end to it.
+                    if let Ok(predictions) = scales.restore(network.predict(questions.as_ref())) {
+                        report(list * EPOCHS.len() + limit, predictions);
+                    }
                 }
             }
             Ok(())
         })?;
-        let hidden = lists[choice.index];
+        let (hidden, epochs) = (lists[choice.index / EPOCHS.len()], EPOCHS[choice.index % EPOCHS.len()]);
         let (scales, x, y) = Scales::learn(data)?;
-        let (network, _) = Network::train(hidden, self.activation, &x, &y, &TRAINING, plan.seed);
-        Ok(Box::new(Fitted { scales: scales.constants_stay(&y), network, hidden }))
+        let how = Training { epochs, ..TRAINING };
+        let (network, _) = Network::train(hidden, self.activation, &x, &y, &how, plan.seed, |_, _| {});
+        Ok(Box::new(Fitted { scales: scales.constants_stay(&y), network, hidden, epochs }))
+    }
+}
+
+impl Fnn {
+    /// The networks that training leaves after each of [`EPOCHS`], from one training: the shorter is the beginning of the
+    /// longer. One that ends early is the network of every later limit.
+    fn after_each_limit(&self, hidden: &[usize], x: &Mat<f64>, y: &Mat<f64>, seed: u64) -> Vec<Network> {
+        let mut out: Vec<Network> = Vec::with_capacity(EPOCHS.len());
+        let (last, _) = Network::train(hidden, self.activation, x, y, &TRAINING, seed, |network, epochs| {
+            if EPOCHS[..EPOCHS.len() - 1].contains(&epochs) {
+                out.push(network.clone());
+            }
+        });
+        out.resize(EPOCHS.len(), last);
+        out
     }
 }
 
@@ -98,6 +123,6 @@ impl Predictor for Fitted {
 
     fn chosen(&self) -> Vec<(&'static str, Chosen)> {
         let units: Vec<String> = self.hidden.iter().map(usize::to_string).collect();
-        vec![("hidden units", Chosen::Text(units.join(" ")))]
+        vec![("hidden units", Chosen::Text(units.join(" "))), ("epochs at most", Chosen::Text(self.epochs.to_string()))]
     }
 }

@@ -240,7 +240,8 @@ impl Network {
         0.5 * share * (misses + penalty * size)
     }
 
-    /// A network drawn and trained by the seed; also how many epochs it took.
+    /// A network drawn and trained by the seed; also how many epochs it took. `seen` is called after every epoch with
+    /// the network as it is and the number of epochs so far.
     pub(super) fn train(
         hidden: &[usize],
         activation: Activation,
@@ -248,6 +249,7 @@ impl Network {
         targets: &Mat<f64>,
         how: &Training,
         seed: u64,
+        mut seen: impl FnMut(&Network, usize),
     ) -> (Self, usize) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let sizes: Vec<usize> =
@@ -268,6 +270,7 @@ impl Network {
             }
             loss /= order.len() as f64;
             epochs += 1;
+            seen(&network, epochs);
             idle = if loss > best - how.tolerance { idle + 1 } else { 0 };
             best = best.min(loss);
             if !loss.is_finite() {

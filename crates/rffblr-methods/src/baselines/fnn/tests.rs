@@ -98,7 +98,7 @@ fn five_points_are_learned_by_heart() {
     let how = Training { rate: 4e-3, epochs: 1000, patience: 1000, ..TRAINING };
     for activation in ALL {
         for hidden in [HIDDEN[0], HIDDEN[4]] {
-            let (network, _) = Network::train(hidden, activation, &x, &y, &how, 1);
+            let (network, _) = Network::train(hidden, activation, &x, &y, &how, 1, |_, _| {});
             let p = network.predict(x.as_ref());
             let worst =
                 (0..2).flat_map(|c| (0..5).map(move |n| (n, c))).map(|at| (p[at] - y[at]).abs()).fold(0.0, f64::max);
@@ -110,7 +110,7 @@ fn five_points_are_learned_by_heart() {
 #[test]
 fn training_stops_when_ten_epochs_do_not_help() {
     let (x, y) = (wave(30, 2, 0.41), wave(30, 1, 0.77));
-    let epochs = |how: Training| Network::train(&[10], Activation::Gaussian, &x, &y, &how, 1).1;
+    let epochs = |how: Training| Network::train(&[10], Activation::Gaussian, &x, &y, &how, 1, |_, _| {}).1;
     // No gain is ever enough: the first epoch is one over infinity, then patience and one more run out.
     assert_eq!(epochs(Training { tolerance: 1e9, ..TRAINING }), 12);
     assert_eq!(epochs(Training { tolerance: 1e9, patience: 3, ..TRAINING }), 5);
@@ -118,6 +118,29 @@ fn training_stops_when_ten_epochs_do_not_help() {
     // With the usual tolerance it stops by itself, later, before the limit.
     let usual = epochs(Training { epochs: 100_000, ..TRAINING });
     assert!(usual > 100 && usual < 20_000, "{usual}");
+}
+
+/// One training gives the networks that trainings of their own would give.
+#[test]
+fn a_longer_training_begins_as_a_shorter_one() {
+    let (x, y) = (wave(30, 2, 0.41), wave(30, 2, 0.77));
+    let method = Fnn { activation: Activation::Relu };
+    let alone = |epochs: usize, y: &Mat<f64>| {
+        Network::train(HIDDEN[1], method.activation, &x, y, &Training { epochs, ..TRAINING }, 5, |_, _| {})
+    };
+    let networks = method.after_each_limit(HIDDEN[1], &x, &y, 5);
+    assert_eq!(networks.len(), EPOCHS.len());
+    for (network, epochs) in networks.iter().zip(EPOCHS) {
+        let (expected, taken) = alone(epochs, &y);
+        assert!(network.parameters == expected.parameters && taken > EPOCHS[0] - 1, "{epochs}: {taken}");
+    }
+    assert!(networks[0].parameters != networks[1].parameters);
+    // Nothing to learn: training ends long before either limit.
+    let nothing = Mat::zeros(30, 2);
+    let networks = method.after_each_limit(HIDDEN[1], &x, &nothing, 5);
+    let (expected, taken) = alone(EPOCHS[0], &nothing);
+    assert!(taken < EPOCHS[0], "{taken}");
+    assert!(networks.iter().all(|network| network.parameters == expected.parameters));
 }
 
 #[test]

@@ -8,7 +8,8 @@
 //! M = B + V;        V ← rows of M cut to length λα/σ;    Z ← M − V
 //! ```
 //!
-//! which is the usual row-wise soft threshold written by what it takes away. H = P diag(√d) Wᵀ is decomposed once for
+//! which is the usual row-wise soft threshold written by what it takes away. With a relaxation κ other than 1, the last two
+//! lines have κ(HB − T) + (1 − κ)E for HB − T and κB + (1 − κ)Z for B, with E and Z of the step before. H = P diag(√d) Wᵀ is decomposed once for
 //! every λ and α. Let Ĥ = PᵀH and a hat stand for Pᵀ times a matrix with N rows. Then, with K = (σ/ρ) Ĥ(Z − V) and
 //! F = T̂ + Ê − Û, all cell by cell,
 //!
@@ -188,7 +189,7 @@ impl<'a> Admm<'a> {
             1.0,
             threads,
         );
-        self.follow_multipliers(&rotated_fit);
+        self.follow_multipliers(&rotated_fit, &old_error, &old_sparse);
         self.steps += 1;
         if self.steps.is_multiple_of(REFRESH) {
             self.refresh(threads);
@@ -233,15 +234,17 @@ impl<'a> Admm<'a> {
     /// E and U of one problem.
     fn shrink_errors(&mut self, index: usize, fit: &Mat<f64>) -> Norms {
         let system = self.system;
-        let pull = self.members[index].pull.error;
+        let Pull { error: pull, relaxation, .. } = self.members[index].pull;
         let columns = self.columns(index);
         let mut lengths = vec![0.0; fit.nrows()];
         for (task, column) in columns.clone().enumerate() {
             let (fit, targets) = (fit.col_as_slice(column), system.targets.col_as_slice(task));
             let (dual, observed) = (self.error_dual.col_as_slice(column), system.observed.col_as_slice(task));
+            let error = self.error.col_as_slice_mut(column);
             for n in 0..lengths.len() {
-                let m = fit[n] - targets[n] + dual[n];
-                lengths[n] += observed[n] * m * m;
+                // M takes the place of E.
+                error[n] = relaxation * (fit[n] - targets[n]) + (1.0 - relaxation) * error[n] + dual[n];
+                lengths[n] += observed[n] * error[n] * error[n];
             }
         }
         let cut: Vec<f64> =
@@ -252,11 +255,9 @@ impl<'a> Admm<'a> {
             let (dual, observed) = (self.error_dual.col_as_slice_mut(column), system.observed.col_as_slice(task));
             let error = self.error.col_as_slice_mut(column);
             for n in 0..cut.len() {
-                let m = fit[n] - targets[n] + dual[n];
-                let after = observed[n] * cut[n] * m;
-                norms.primal += (after - dual[n]).powi(2);
-                dual[n] = after;
-                error[n] = m - after;
+                dual[n] = observed[n] * cut[n] * error[n];
+                error[n] -= dual[n];
+                norms.primal += (fit[n] - targets[n] - error[n]).powi(2);
             }
             norms.fit += dot(fit, fit);
             norms.split += dot(error, error);
@@ -267,13 +268,16 @@ impl<'a> Admm<'a> {
     /// Z and V of one problem.
     fn shrink_weights(&mut self, index: usize, norms: &mut Norms) {
         let Member { penalty, pull, .. } = &self.members[index];
-        let radius = penalty.strength * penalty.sparsity / pull.weights;
+        let (radius, relaxation) = (penalty.strength * penalty.sparsity / pull.weights, pull.relaxation);
         let columns = self.columns(index);
         let mut cut = vec![0.0; self.weights.nrows()];
         for column in columns.clone() {
-            let (weights, dual) = (self.weights.col_as_slice(column), self.sparse_dual.col_as_slice(column));
-            for ((length, b), v) in cut.iter_mut().zip(weights).zip(dual) {
-                *length += (b + v) * (b + v);
+            let (weights, sparse) = (self.weights.col_as_slice(column), self.sparse.col_as_slice(column));
+            let dual = self.sparse_dual.col_as_slice_mut(column);
+            for j in 0..cut.len() {
+                // M takes the place of V.
+                dual[j] += relaxation * weights[j] + (1.0 - relaxation) * sparse[j];
+                cut[j] += dual[j] * dual[j];
             }
         }
         // A row of length zero gives 0/0 where the radius is zero too; `min` then takes the 1, and cuts nothing.
@@ -283,12 +287,12 @@ impl<'a> Admm<'a> {
             let weights = self.weights.col_as_slice(column);
             let (sparse, dual) = (self.sparse.col_as_slice_mut(column), self.sparse_dual.col_as_slice_mut(column));
             for j in 0..cut.len() {
-                let m = weights[j] + dual[j];
-                let after = cut[j] * m;
-                gap[j] = after - dual[j];
-                moved[j] = (m - after) - sparse[j];
-                dual[j] = after;
-                sparse[j] = m - after;
+                let m = dual[j];
+                dual[j] = cut[j] * m;
+                let after = m - dual[j];
+                gap[j] = weights[j] - after;
+                moved[j] = after - sparse[j];
+                sparse[j] = after;
             }
             norms.primal += dot(&gap, &gap);
             norms.moved += dot(&moved, &moved);
@@ -298,17 +302,20 @@ impl<'a> Admm<'a> {
         }
     }
 
-    /// Û ← Û + ĤB − T̂ − Ê and ĤV ← ĤV + ĤB − ĤZ.
-    fn follow_multipliers(&mut self, rotated_fit: &Mat<f64>) {
+    /// Û and ĤV as U and V: plus what HB − T and B have become by relaxation, less Ê and ĤZ.
+    fn follow_multipliers(&mut self, rotated_fit: &Mat<f64>, old_error: &Mat<f64>, old_sparse: &Mat<f64>) {
         for column in 0..rotated_fit.ncols() {
+            let relaxation = self.members[column / self.system.tasks()].pull.relaxation;
+            let relaxed = |new: f64, old: f64| relaxation * new + (1.0 - relaxation) * old;
             let targets = self.system.rotated_targets.col_as_slice(column % self.system.tasks());
             let fit = rotated_fit.col_as_slice(column);
             let (error, sparse) = (self.rotated_error.col_as_slice(column), self.rotated_sparse.col_as_slice(column));
+            let (old_error, old_sparse) = (old_error.col_as_slice(column), old_sparse.col_as_slice(column));
             let error_dual = self.rotated_error_dual.col_as_slice_mut(column);
             let sparse_dual = self.rotated_sparse_dual.col_as_slice_mut(column);
             for i in 0..fit.len() {
-                error_dual[i] += fit[i] - targets[i] - error[i];
-                sparse_dual[i] += fit[i] - sparse[i];
+                error_dual[i] += relaxed(fit[i] - targets[i], old_error[i]) - error[i];
+                sparse_dual[i] += relaxed(fit[i], old_sparse[i]) - sparse[i];
             }
         }
     }
@@ -338,7 +345,7 @@ impl<'a> Admm<'a> {
         tolerance: Tolerance,
     ) -> Residuals {
         let system = self.system;
-        let Pull { error: rho, weights: sigma } = self.members[index].pull;
+        let Pull { error: rho, weights: sigma, .. } = self.members[index].pull;
         let mut dual = sigma * sigma * norms.moved;
         let mut size = sigma * sigma * norms.dual;
         for column in self.columns(index) {

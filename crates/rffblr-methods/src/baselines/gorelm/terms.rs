@@ -9,18 +9,21 @@ pub(super) struct Penalty {
     pub(super) sparsity: f64,
 }
 
-/// ρ and σ. They change how fast the iteration converges, not what to.
+/// ρ, σ and κ. They change how fast the iteration converges, not what to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pull {
     pub(super) error: f64,
     pub(super) weights: f64,
+    /// κ, between 0 and 2: how far a step goes.
+    pub(super) relaxation: f64,
 }
 
 impl Pull {
     /// σ = 4λ: the multiplier of Z must reach length λα whatever λ, and steps of a size that grows with λ get it there.
-    /// With σ = 1 most of the grid is far from its minimum after a thousand iterations.
+    /// With σ = 1 most of the grid is far from its minimum after a thousand iterations. κ = 1.7 takes a quarter fewer
+    /// iterations than κ = 1, and ends nearer to the minimum.
     pub(super) fn suited_to(penalty: Penalty) -> Self {
-        Pull { error: 1.0, weights: 4.0 * penalty.strength }
+        Pull { error: 1.0, weights: 4.0 * penalty.strength, relaxation: 1.7 }
     }
 }
 

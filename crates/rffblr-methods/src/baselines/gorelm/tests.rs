@@ -16,7 +16,7 @@ use rffblr::internals::{Cholesky, multiply, select_columns, select_rows};
 use rffblr::linalg::{Mat, Threads};
 use serde_json::Value;
 
-const ONE: Pull = Pull { error: 1.0, weights: 1.0 };
+const ONE: Pull = Pull { error: 1.0, weights: 1.0, relaxation: 1.0 };
 const NEVER: Tolerance = Tolerance { absolute: 0.0, relative: 0.0 };
 
 fn row_length(table: &Mat<f64>, row: usize) -> f64 {
@@ -102,10 +102,10 @@ fn three_iterations_of_the_golden_file() {
     let (hidden, targets) = golden_data(&file);
     let expected = &file["three_iters"];
     let penalty = Penalty { strength: number(&expected["lam"]), sparsity: number(&expected["alpha"]) };
-    let pull = Pull { error: number(&expected["rho"]), weights: number(&expected["rho"]) };
+    let pull = Pull { error: number(&expected["rho"]), weights: number(&expected["rho"]), relaxation: 1.0 };
     let system = plain(&hidden, &targets);
     // A second problem beside it must not disturb it.
-    let other = (Penalty { strength: 3.0, sparsity: 1.0 }, Pull { error: 2.0, weights: 0.5 });
+    let other = (Penalty { strength: 3.0, sparsity: 1.0 }, Pull { error: 2.0, weights: 0.5, relaxation: 1.5 });
     let mut admm = Admm::at_zero(&system, &[other, (penalty, pull)]);
     for _ in 0..3 {
         admm.step(NEVER, Threads::ONE);
@@ -228,7 +228,7 @@ fn naive(
     let (mut e, mut u) = (Mat::<f64>::zeros(rows, tasks), Mat::<f64>::zeros(rows, tasks));
     let (mut z, mut v) = (Mat::<f64>::zeros(neurons, tasks), Mat::<f64>::zeros(neurons, tasks));
     let mut b = z.clone();
-    let ratio = pull.weights / pull.error;
+    let (ratio, relaxed) = (pull.weights / pull.error, |new: f64, old: f64| old + pull.relaxation * (new - old));
     let eta = ratio + penalty.strength * (1.0 - penalty.sparsity) / pull.error;
     for _ in 0..steps {
         // The ridge solution for targets T + E − U, and for the pull towards Z − V the same with an identity below H.
@@ -243,7 +243,7 @@ fn naive(
         b = ridge(&tall, &goal, eta - ratio);
         let fit = multiply(hidden.as_ref(), b.as_ref(), Threads::ONE);
         for n in 0..rows {
-            let m: Vec<f64> = (0..tasks).map(|c| fit[(n, c)] - t[(n, c)] + u[(n, c)]).collect();
+            let m: Vec<f64> = (0..tasks).map(|c| relaxed(fit[(n, c)] - t[(n, c)], e[(n, c)]) + u[(n, c)]).collect();
             let seen = |c: usize| !targets[(n, c)].is_nan();
             let length = (0..tasks).filter(|&c| seen(c)).map(|c| m[c] * m[c]).sum::<f64>().sqrt();
             let shrink = (1.0 - row_weights[n] / pull.error / length).max(0.0);
@@ -253,7 +253,7 @@ fn naive(
             }
         }
         for j in 0..neurons {
-            let m: Vec<f64> = (0..tasks).map(|c| b[(j, c)] + v[(j, c)]).collect();
+            let m: Vec<f64> = (0..tasks).map(|c| relaxed(b[(j, c)], z[(j, c)]) + v[(j, c)]).collect();
             let length = m.iter().map(|m| m * m).sum::<f64>().sqrt();
             let shrink = (1.0 - penalty.strength * penalty.sparsity / pull.weights / length).max(0.0);
             for c in 0..tasks {
@@ -278,9 +278,9 @@ fn the_rotated_recursion_is_the_plain_one() {
         let row_weights: Vec<f64> = (0..rows).map(|n| [1.0, 0.3, 2.0, 0.0][n % 4]).collect();
         let system = System::new(&hidden, &targets, row_weights.clone(), Threads::ONE);
         let problems = [
-            (Penalty { strength: 0.7, sparsity: 0.4 }, Pull { error: 0.8, weights: 2.5 }),
+            (Penalty { strength: 0.7, sparsity: 0.4 }, Pull { error: 0.8, weights: 2.5, relaxation: 1.0 }),
             (Penalty { strength: 0.2, sparsity: 0.0 }, ONE),
-            (Penalty { strength: 0.1, sparsity: 1.0 }, Pull { error: 3.0, weights: 0.2 }),
+            (Penalty { strength: 0.1, sparsity: 1.0 }, Pull { error: 3.0, weights: 0.2, relaxation: 1.6 }),
         ];
         let mut admm = Admm::at_zero(&system, &problems);
         // Past the step at which rounding is swept out.
@@ -303,7 +303,7 @@ fn the_rotated_recursion_is_the_plain_one() {
 fn residuals_by_definition() {
     let (hidden, targets) = (uniform(8, 13, 5), uniform(8, 3, 6));
     let system = plain(&hidden, &targets);
-    let problem = (Penalty { strength: 0.3, sparsity: 0.6 }, Pull { error: 0.7, weights: 1.9 });
+    let problem = (Penalty { strength: 0.3, sparsity: 0.6 }, Pull { error: 0.7, weights: 1.9, relaxation: 1.4 });
     let tolerance = Tolerance { absolute: 1e-2, relative: 1e-3 };
     let mut admm = Admm::at_zero(&system, &[problem]);
     let norm = |table: &Mat<f64>| (0..table.nrows()).map(|i| row_length(table, i).powi(2)).sum::<f64>();

@@ -303,6 +303,33 @@ impl Model {
         }
     }
 
+    /// The bound at what [`forward`](Self::forward) left, mean over the rows.
+    pub(super) fn bound(&self, buffers: &Buffers) -> f64 {
+        let (rows, size) = (buffers.rows(), buffers.factors.len());
+        let (encoder, decoder) = buffers.component_part.split_at(3 * size);
+        let (h, raw) = decoder.split_at(rows * self.sizes.variables);
+        let mut total = 0.0;
+        let both = h.chunks_exact(rows).zip(raw.chunks_exact(rows));
+        for (variable, ((h, raw), x)) in both.zip(buffers.table.chunks_exact(rows)).enumerate() {
+            let (mean, variance) = buffers.statistics.decoder(variable);
+            for ((h, raw), x) in h.iter().zip(raw).zip(x).filter(|(_, x)| !x.is_nan()) {
+                let noise = clipped_softplus(*raw).0;
+                let miss = (x - mean) / variance.sqrt() - h;
+                total -= 0.5 * ((std::f64::consts::TAU * variance * noise).ln() + miss * miss / noise);
+            }
+        }
+        for i in 0..size {
+            let (mean, log_variance, prior) = (encoder[i], encoder[size + i], encoder[2 * size + i]);
+            total -= 0.5 * (log_variance.exp() + (prior - mean).powi(2) - log_variance - 1.0);
+        }
+        for row in 0..rows {
+            let clipped: Vec<f64> = buffers.shares[row..].iter().step_by(rows).map(|s| s.max(SMALLEST_SHARE)).collect();
+            let whole: f64 = clipped.iter().sum();
+            total -= clipped.iter().map(|s| s / whole * (s / whole).ln()).sum::<f64>() + (clipped.len() as f64).ln();
+        }
+        total / rows as f64
+    }
+
     /// Expected value and variance of every cell, at what [`forward_without_noise`](Self::forward_without_noise) left.
     /// The variance is the decoder's plus that of z: s̄ (k + Σ a² v).
     pub(super) fn cell(&self, buffers: &Buffers, row: usize, variable: usize) -> (f64, f64) {

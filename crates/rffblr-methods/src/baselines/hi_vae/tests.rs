@@ -77,13 +77,18 @@ struct Case {
 }
 
 impl Case {
-    fn gradient(&self) -> Vec<f64> {
+    fn loaded(&self) -> (Model, Buffers, Draw) {
         let model = Model { sizes: self.sizes, parameters: flat(&self.sizes, &self.parameters) };
         let mut buffers = Buffers::new(&self.sizes, self.table.nrows());
         buffers.load(&self.table);
         let by_columns = |table: &Mat<f64>| (0..table.ncols()).flat_map(|c| table.col_as_slice(c).to_vec()).collect();
         let mut draw = Draw { waits: by_columns(&self.gumbel), normals: by_columns(&self.normals) };
         draw.waits.iter_mut().for_each(|g| *g = (-*g).exp());
+        (model, buffers, draw)
+    }
+
+    fn gradient(&self) -> Vec<f64> {
+        let (model, mut buffers, draw) = self.loaded();
         model.forward(&mut buffers, &draw, self.temperature);
         model.backward(&mut buffers, &draw, self.temperature);
         buffers.gradient
@@ -235,6 +240,54 @@ fn every_number_of_the_golden_file() {
         assert_eq!(component, Some(cluster as usize));
         (0..4).for_each(|v| close("imputed", model.cell(&buffers, row, v).0, expected[(row, v)], 1e-12));
     }
+}
+
+/// What chooses the epochs is the bound of the golden file, and of the definition where something is clipped.
+#[test]
+fn the_bound_is_that_of_its_definition() {
+    let (golden, file) = golden_case();
+    for (case, expected) in [
+        (&golden, file["elbo"].as_f64().unwrap()),
+        (&Case::drawn(), bound(&Case::drawn(), &Case::drawn().parameters).1),
+    ] {
+        let (model, mut buffers, draw) = case.loaded();
+        model.forward(&mut buffers, &draw, case.temperature);
+        close("bound", model.bound(&buffers), expected, 1e-12);
+    }
+}
+
+/// The epochs with the highest bound of the rows held out are taken, each as a training of its own would give it.
+#[test]
+fn epochs_are_chosen_by_the_bound_of_rows_held_out() {
+    let (x, y) = line(60, 0);
+    let data = Dataset::new(x, y).unwrap();
+    let rows: Vec<usize> = (0..60).filter(|n| n % 5 != 2).collect();
+    let (train_rows, test) =
+        (data.select(&rows).unwrap(), data.select(&(2..60).step_by(5).collect::<Vec<_>>()).unwrap());
+    let held_out = HeldOutRows { inputs: test.inputs().to_owned(), targets: test.targets().to_owned() };
+    for learning in [Learning::Transductive, Learning::Inductive] {
+        let method = HiVae { learning };
+        let mut found = vec![f64::NAN; 3];
+        method.scan(&[5, 20, 60], 4, &train_rows, &held_out, &mut |point, bound| found[point] = bound).unwrap();
+        let (scales, inputs, targets) = Scales::learn(&train_rows).unwrap();
+        let table = method.table(&inputs, &targets);
+        assert_eq!(table.nrows(), if learning == Learning::Inductive { 96 } else { 48 });
+        let questions = scales.question(test.inputs()).unwrap();
+        let answers = scales.targets.apply(test.targets(), data.target_names()).unwrap();
+        let new = Mat::from_fn(12, 5, |n, v| if v < 3 { questions[(n, v)] } else { answers[(n, v - 3)] });
+        for (epochs, found) in [5, 20, 60].into_iter().zip(&found) {
+            let model = train(&table, &Training { epochs, seed: 4 }, |_, _| {});
+            assert_eq!(*found, bound_of(&model, &new, &statistics_of(&table, &model.sizes), 4));
+        }
+        // This early the bound rises.
+        assert!(found[0] < found[1] && found[1] < found[2], "{found:?}");
+    }
+    let plan = Plan { inner: Some(&[vec![0, 7, 20], vec![3, 4, 31]]), ..Plan::seeded(1) };
+    let choice =
+        |grid: Grid| HiVae { learning: Learning::Inductive }.fit(&data, &Plan { grid, ..plan }).unwrap().chosen();
+    let [("epochs", Chosen::Text(text))] = &choice(Grid::Full)[..] else { panic!() };
+    assert!(epochs(Grid::Full).contains(&text.parse().unwrap()));
+    assert_eq!(choice(Grid::Coarse), [("epochs", Chosen::Text("200".into()))]);
 }
 
 #[test]

@@ -31,7 +31,8 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Starting from α = 1 matters: from small α the first step interpolates and β never recovers.
+    /// Where α starts matters: from small α the first step interpolates and β never recovers. One is for features whose
+    /// squares add up to about one in a row; the method sets its own.
     pub(super) const USUAL: Rule = Rule {
         first_precision: 1.0,
         largest_precision: 1e9,

@@ -5,7 +5,7 @@
 //!
 //! t | w ~ N(Φw, β⁻¹I),   w_m ~ N(0, α_m⁻¹),
 //!
-//! both by maximal evidence p(t | α, β); see [`evidence`]. Most α_m grow without bound, and their features leave. Inputs
+//! both by maximal evidence p(t | α, β), from α = M/2, where the function has unit variance; see [`evidence`]. Most α_m grow without bound, and their features leave. Inputs
 //! and targets are standardised. Row weights and missing target cells are used: a task learns from its observed rows.
 //!
 //! The bandwidth γ ∈ 2^{−10…0}/D is chosen by cross-validation; all bandwidths share their draws.
@@ -111,6 +111,12 @@ impl Training {
         f64::from(exponent).exp2() / self.basis.inputs() as f64
     }
 
+    /// α of every feature at the start: M/2, since the variance of the function is then Σ_m φ_m²/α ≈ 1, that of a
+    /// standardised target.
+    fn first_precision(&self) -> f64 {
+        self.basis.cosines() as f64 / 2.0
+    }
+
     /// [Φ, 1] at a bandwidth.
     fn features(&self, bandwidth: f64, threads: Threads) -> Mat<f64> {
         let mut out = self.angles.clone();
@@ -121,6 +127,7 @@ impl Training {
     /// What each task finds relevant at a bandwidth, in the order of the tasks.
     fn learn(&self, bandwidth: f64, threads: Threads) -> Vec<Relevance> {
         let features = self.features(bandwidth, threads);
+        let rule = Rule { first_precision: self.first_precision(), ..Rule::USUAL };
         let mut by_task: Vec<(usize, Relevance)> = Vec::new();
         for group in &self.problem.groups {
             let mut features = group.rows_of(&features).into_owned();
@@ -128,7 +135,7 @@ impl Training {
             for (column, &task) in group.tasks.iter().enumerate() {
                 let targets = group.targets.col_as_slice(column);
                 let mass = self.problem.count[task];
-                by_task.push((task, maximise(&features, targets, mass, Rule::USUAL, threads)));
+                by_task.push((task, maximise(&features, targets, mass, rule, threads)));
             }
         }
         by_task.sort_by_key(|(task, _)| *task);

@@ -253,6 +253,24 @@ fn features_approximate_the_kernel() {
     }
 }
 
+/// At the start the function has the variance of a standardised target, however many cosines there are.
+#[test]
+fn the_prior_starts_at_unit_variance_of_the_function() {
+    let data = Dataset::new(normal(80, 3, 20), normal(80, 1, 21)).unwrap();
+    for per_row in [0.5, 2.0, 8.0] {
+        let variance = |seed: u64| {
+            let training = Training::new(&data, per_row, seed, Threads::ONE).unwrap();
+            let features = training.features(training.bandwidth(-1), Threads::ONE);
+            assert_eq!(training.first_precision(), 40.0 * per_row);
+            let prior = covariance(&features, &vec![40.0 * per_row; features.ncols()], f64::INFINITY);
+            (0..80).map(|n| prior[(n, n)]).sum::<f64>() / 80.0
+        };
+        let mean = (0..100).map(variance).sum::<f64>() / 100.0;
+        // The column of ones adds 1/α; squares of cosines are ½ on average.
+        assert!((mean - 1.0 - 1.0 / (40.0 * per_row)).abs() < 0.02, "{per_row}: {mean}");
+    }
+}
+
 #[test]
 fn tasks_with_gaps_learn_from_their_own_rows() {
     // A task with gaps is fitted as if the others were not there.
@@ -268,7 +286,8 @@ fn tasks_with_gaps_learn_from_their_own_rows() {
     let features = select_rows(training.features(gamma, Threads::ONE).as_ref(), &observed);
     let scale = &training.scales.targets;
     let alone: Vec<f64> = observed.iter().map(|&n| (data.targets()[(n, 1)] - scale.mean[1]) / scale.scale[1]).collect();
-    let expected = maximise(&features, &alone, 30.0, Rule::USUAL, Threads::ONE);
+    let rule = Rule { first_precision: 40.0, ..Rule::USUAL };
+    let expected = maximise(&features, &alone, 30.0, rule, Threads::ONE);
     assert_eq!(found[1].active, expected.active);
     close("weights", &found[1].weights, &expected.weights, 1e-10);
 }
