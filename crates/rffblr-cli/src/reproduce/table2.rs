@@ -16,7 +16,8 @@ pub const EXPERIMENT: &str = "table2";
 
 /// What the paper compares, and the model as it is now: the default, and as published with and without direct links and
 /// with the values of its authors' implementation.
-const METHODS: &str = "rffblr,rffblr-paper-links,rffblr-paper,rffblr-authors,mmr,fnn,fnn-gaussian,mtfl,hi-vae,sb-elm,gor-elm";
+const METHODS: &str =
+    "rffblr,rffblr-paper-links,rffblr-paper,rffblr-authors,mmr,fnn,fnn-gaussian,mtfl,hi-vae,sb-elm,gor-elm";
 
 #[derive(clap::Args)]
 #[command(before_long_help = "\

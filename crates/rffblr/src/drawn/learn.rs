@@ -25,10 +25,8 @@ const BATCH: usize = 24_000;
 const KERNEL_STEPS: [usize; 2] = [30, 8];
 /// Most steps of the search for frequencies.
 const STEPS: usize = 200;
-/// Length of its first steps, in units of the prior of each frequency; and what such a unit is for the logarithm of a
-/// hyper-parameter of the kernel.
+/// Length of its first steps, in units of the prior of each frequency.
 const RATE: f64 = 0.15;
-const KERNEL_UNIT: f64 = 0.5;
 /// One row in so many, or this many, are not learned from but used to check, after some steps each time, that the
 /// frequencies predict better; so many checks in vain, and two more for every other batch, end the search.
 const CHECK: usize = 10;
@@ -229,7 +227,7 @@ impl Search<'_> {
         Ok((self.group(&state), draw))
     }
 
-    /// Searches for frequencies, and for the kernel along with them, on batches of rows, as long as others are predicted
+    /// Searches for frequencies, and for the noise that they leave, on batches of rows, as long as others are predicted
     /// better by them. Adam, because some frequencies matter far more than others: it needs no curvature to move them all,
     /// and the batches may change.
     fn frequencies(
@@ -242,22 +240,18 @@ impl Search<'_> {
         let evidence: Vec<Evidence<'_>> = batches.iter().map(|rows| Evidence::new(rows, draw)).collect();
         let patience = CHECKS + 2 * (batches.len() - 1);
         let of_kernel = state.at.len();
-        let unit = |i: usize| if i < of_kernel { KERNEL_UNIT } else { 1.0 };
-        let mut moves = vec![0.0; of_kernel + evidence[0].of_frequencies()];
-        let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, moves.len()), (f64::NEG_INFINITY, moves.clone()), 0);
-        let place = |moves: &[f64]| -> Vec<f64> {
-            let start = state.at.iter().chain(std::iter::repeat(&0.0));
-            moves.iter().zip(start).enumerate().map(|(i, (moved, start))| start + unit(i) * moved).collect()
-        };
+        let stays = |i: usize| i < INPUT_SCALES + self.sample.input_count() && i != NOISE;
+        let mut at = state.at.clone();
+        at.resize(of_kernel + evidence[0].of_frequencies(), 0.0);
+        let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, at.len()), (f64::NEG_INFINITY, at.clone()), 0);
         for step in 0..=steps.min(self.settings.max_iterations) {
             let evidence = &evidence[step / CHECK_STEPS % batches.len()];
-            let at = place(&moves);
             let Some((objective, mut gradient)) = evidence.at(&at) else { break };
             if step % CHECK_STEPS == 0 {
                 let density = evidence.density(check);
                 in_vain = if density > best.0 { 0 } else { in_vain + 1 };
                 if in_vain == 0 {
-                    best = (density, moves.clone());
+                    best = (density, at.clone());
                 }
             }
             let (kernel, _, noise) = evidence.unpack(&at);
@@ -265,13 +259,12 @@ impl Search<'_> {
             if in_vain == patience || go_on.is_break() {
                 break;
             }
-            gradient.iter_mut().enumerate().for_each(|(i, g)| *g *= unit(i));
-            adam.ascend(&mut moves, &gradient);
+            gradient.iter_mut().enumerate().filter(|(i, _)| stays(*i)).for_each(|(_, g)| *g = 0.0);
+            adam.ascend(&mut at, &gradient);
         }
-        let mut at = place(&best.1);
-        let moved = evidence[0].moved(&at).into_owned();
-        at.truncate(of_kernel);
-        state.at = at;
+        let moved = evidence[0].moved(&best.1).into_owned();
+        state.at = best.1;
+        state.at.truncate(of_kernel);
         moved
     }
 
