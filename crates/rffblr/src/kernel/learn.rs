@@ -12,7 +12,7 @@ use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
 /// The search ends when a step gains less than this: in nats, or as a share of the objective.
-const TOLERANCE: (f64, f64) = (0.02, 1e-5);
+const TOLERANCE: (f64, f64) = (0.1, 1e-5);
 /// A learned kernel.
 pub(crate) struct Learned {
     pub(crate) kernel: Kernel,
