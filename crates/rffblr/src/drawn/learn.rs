@@ -14,14 +14,14 @@ use crate::steps::{Iteration, Observer, Stop};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 
-/// Rows of the first sample, on which kernels are learned and tasks are grouped. With as many features as the model may
-/// have: fewer could not follow a function that varies fast, and would have the kernel believe that it does not.
+/// Rows of the first sample, on which kernels are learned and tasks are grouped. With half as many features as the model may
+/// have, or this many: far fewer could not follow a function that varies fast, and the kernel would be too smooth.
 const FIRST_ROWS: usize = 6_000;
+const FIRST_FEATURES: usize = 512;
 /// Most rows of the sample on which the features of the model are learned.
 pub(crate) const MOST_ROWS: usize = 96_000;
-/// It is divided into batches of about so many rows for each feature, of which each serves some steps in turn: a step costs
-/// its rows.
-const BATCH: usize = 8;
+/// It is divided into batches of at most so many rows, of which each serves some steps in turn: a step costs its rows.
+const BATCH: usize = 24_000;
 /// Most L-BFGS steps of a search for the kernel on the first sample, and on a batch.
 const KERNEL_STEPS: [usize; 2] = [30, 8];
 /// Most steps of the search for frequencies.
@@ -104,7 +104,8 @@ pub(crate) fn learn(
     let Groups { groups, trace, stop } = fit_groups(sample, settings, observer)?;
     let inputs = sample.inputs.ncols();
     let mut search = Search { sample, settings, observer, trace, stop, threads: Threads::current() };
-    let quarter = features(sample.tasks()).div_ceil(4).max(1);
+    let most = features(sample.tasks());
+    let quarter = most.min(FIRST_FEATURES.max(most / 2)).div_ceil(4).max(1);
     let draw = Draw::new(inputs, [quarter, quarter], settings.seed);
     let mut found = Vec::new();
     for Shared { tasks, kernel, noise } in groups {
@@ -123,14 +124,14 @@ pub(crate) fn learn(
 
 impl Search<'_> {
     /// Some tasks on batches of rows to learn from, and on rows to check.
-    fn batches(&self, tasks: &[usize], features: usize) -> (Vec<Problem>, Problem) {
+    fn batches(&self, tasks: &[usize]) -> (Vec<Problem>, Problem) {
         let chosen = self.sample.choose(MOST_ROWS, self.settings.seed);
         let one_in = CHECK.max(chosen.len() / CHECK_ROWS);
         let (check, learn): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k.is_multiple_of(one_in));
         let rows = |part: &[(usize, &usize)]| part.iter().map(|(_, row)| **row).collect::<Vec<usize>>();
         let of = |rows: &[usize]| self.sample.of_rows(rows).of_tasks(tasks);
         let (check, learn) = (rows(&check), rows(&learn));
-        let count = (learn.len() / (BATCH * features).max(FIRST_ROWS)).max(1);
+        let count = learn.len().div_ceil(BATCH).max(1);
         let batch = |b: usize| of(&learn.iter().skip(b).step_by(count).copied().collect::<Vec<_>>());
         ((0..count).map(batch).collect(), of(&check))
     }
@@ -208,7 +209,7 @@ impl Search<'_> {
 
     /// The features of the model on a larger sample, as long as work is left: the kernel, then the frequencies.
     fn grow(&mut self, mut state: State, draw: Draw, work: f64) -> Result<(Group, Draw)> {
-        let (batches, check) = self.batches(&state.tasks, draw.columns());
+        let (batches, check) = self.batches(&state.tasks);
         let smallest = batches.iter().map(|batch| batch.inputs.nrows()).min().unwrap_or(0);
         // Rows must be more than what they are to tell apart.
         if self.stop == Stop::Requested || smallest <= draw.columns() {
