@@ -424,8 +424,8 @@ is the difference to the table above.";
 const REASONS: &str = "\
 Why cells differ: which test rows the paper used is not known (the fold files in experiments/folds are random folds that the \
 paper's group published with a related project of theirs; whether the paper used them is not known), and with 154 to 1060 \
-rows other folds alone move a mean by its spread. Start and pruning of RFF-BLR, which the paper does not state, decide most \
-of its column (`rffblr reproduce ablation`; docs/paper.md). The paper's RFF-BLR column is a pooled R² of a model with \
+rows other folds alone move a mean by its spread. Nor does the paper state where the updates \
+of RFF-BLR start and when features are dropped (docs/paper.md; `rffblr reproduce ablation` shows what that changes). The paper's RFF-BLR column is a pooled R² of a model with \
 direct links from inputs to targets, its baselines' columns are means over targets; they are compared here only with \
 numbers of their own kind. The baselines are fitted to convergence here (the minimum of MMR, MTFL and GOR-ELM is checked \
 by tests), which the paper does not report. Nor does it say of which units FNN is made and when its training stops: here \
