@@ -83,7 +83,7 @@ def test_a_setting_left_out_is_the_preset():
     for preset in _rffblr.PRESETS:
         fitted = dict(RFFBLRRegressor(preset=preset).fit(X, Y).model_.settings())
         of_cosines = {name for name, _, _, drawn, _ in _rffblr.settings() if drawn}
-        own = {"cosines": {"features", "precision"}, "paper": of_cosines}.get(preset, {"sparsity"})
+        own = {"cosines": {"features", "precision"}, "paper": of_cosines, "authors": of_cosines}.get(preset, {"sparsity"})
         assert set(fitted) == {"max_iterations", "seed"} | own
         for name, _, _, _, defaults in _rffblr.settings():
             # The number that was chosen for the rows takes the place of "automatic".
