@@ -89,18 +89,16 @@ fn interrupted(signal: &str, before: Option<&str>) -> Folder {
     if let Some(text) = before {
         folder.put("model.json", text);
     }
-    let mut fit = folder.command(&[
-        "fit",
-        "cohort.csv",
-        "--targets=glucose,cost",
-        "--ignore=id",
-        "--features=1500",
-        "--max-iterations=100000000",
-        "--tolerance=1e-300",
-        "--threads=1",
-        "-omodel.json",
-        "--force",
-    ]);
+    let line = "fit cohort.csv --targets=glucose,cost --ignore=id --features=1500 --max-iterations=100000000 \
+                --tolerance=1e-300 --threads=1 -omodel.json --force";
+    let mut fit = folder.command(&line.split_whitespace().collect::<Vec<_>>());
+    if cfg!(target_os = "linux") {
+        // A shell's background jobs ignore the signal, and so would the fit if the tests are one of them.
+        let mut heard = Command::new("env");
+        heard.args(["--default-signal=INT", env!("CARGO_BIN_EXE_rffblr")]).args(fit.get_args());
+        fit = heard;
+        fit.current_dir(folder.path("")).stdin(Stdio::null());
+    }
     let mut child = fit.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     assert!(child.try_wait().unwrap().is_none(), "the fit ended before it could be interrupted");
