@@ -8,7 +8,10 @@ use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
 use crate::problem::{Group, Problem};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+mod variance;
+pub(crate) use variance::VARIANCE_ROWS;
 
 /// Rows whose kernel with all training rows is held at once.
 const BLOCK: usize = 1024;
@@ -66,7 +69,18 @@ pub(crate) struct KernelMachine {
     pub(crate) amplitude: Vec<f64>,
     /// N×C coefficients β; zero where not observed.
     pub(crate) coefficients: Mat<f64>,
-    shares: Vec<Share>,
+    /// κ of each task (27b) if variances come from a sample of the rows; else empty.
+    pub(crate) correction: Vec<f64>,
+    /// Of all rows, and of a sample for variances, each computed when it is first needed.
+    shares: OnceLock<Vec<Share>>,
+    sampled: OnceLock<Vec<Share>>,
+}
+
+/// What is learned of each task once the kernel is known, as a file keeps it.
+pub(crate) struct TaskLevels {
+    pub(crate) noise: Vec<f64>,
+    pub(crate) amplitude: Vec<f64>,
+    pub(crate) correction: Vec<f64>,
 }
 
 impl KernelMachine {
@@ -92,41 +106,73 @@ impl KernelMachine {
                 observed[task].clone_from(&group.rows);
             }
         }
+        let shares = shares(&gram, &problem.root, &observed, &noise, threads)?;
+        let mut coefficients = Mat::zeros(problem.inputs.nrows(), tasks);
+        for share in &shares {
+            let solved = share.solve(&problem.targets);
+            for (c, &task) in share.tasks.iter().enumerate() {
+                let column = coefficients.col_as_slice_mut(task);
+                for (i, &u) in share.root.iter().enumerate() {
+                    column[share.at(i)] = u * solved[(i, c)];
+                }
+            }
+        }
         let mut machine = KernelMachine {
-            shares: shares(&gram, &problem.root, &observed, &noise, threads)?,
             kernel,
             inputs: problem.inputs.clone(),
             root: problem.root.clone(),
             observed,
             noise,
             amplitude,
-            coefficients: Mat::zeros(problem.inputs.nrows(), tasks),
+            coefficients,
+            correction: Vec::new(),
+            shares: shares.into(),
+            sampled: OnceLock::new(),
         };
-        for share in &machine.shares {
-            let solved = share.solve(&problem.targets);
-            for (c, &task) in share.tasks.iter().enumerate() {
-                let column = machine.coefficients.col_as_slice_mut(task);
-                for (i, &u) in share.root.iter().enumerate() {
-                    column[share.at(i)] = u * solved[(i, c)];
-                }
-            }
-        }
+        machine.correction = machine.corrections(threads);
         Ok((machine, evidence))
     }
 
-    /// The machine stored in a file; the Cholesky factors, which are not stored, are computed again.
+    /// The machine stored in a file. The Cholesky factors, which are not stored, are computed when they are needed; at once
+    /// where there is so little noise that rounding could make that fail.
     pub(crate) fn restore(
         kernel: Kernel,
         inputs: Arc<Mat<f64>>,
         root: Vec<f64>,
         observed: Vec<Option<Vec<usize>>>,
-        (noise, amplitude): (Vec<f64>, Vec<f64>),
+        TaskLevels { noise, amplitude, correction }: TaskLevels,
         coefficients: Mat<f64>,
     ) -> Result<Self> {
-        let threads = Threads::current();
-        let gram = kernel.gram(&inputs, threads);
-        let shares = shares(&gram, &root, &observed, &noise, threads)?;
-        Ok(KernelMachine { kernel, inputs, root, observed, noise, amplitude, coefficients, shares })
+        let diagonal = kernel.diagonal(inputs.as_ref().as_ref());
+        let largest = diagonal.iter().zip(&root).map(|(k, u)| u * u * k).fold(0.0, f64::max);
+        // Cholesky's algorithm never fails if the smallest eigenvalue is above this.
+        let safe = largest * f64::EPSILON * (root.len() as f64).powi(2);
+        let (shares, sampled) = (OnceLock::new(), OnceLock::new());
+        let machine = KernelMachine {
+            kernel,
+            inputs,
+            root,
+            observed,
+            noise,
+            amplitude,
+            coefficients,
+            correction,
+            shares,
+            sampled,
+        };
+        match machine.noise.iter().all(|noise| *noise > safe) {
+            true => Ok(machine),
+            false => Ok(KernelMachine { shares: machine.factorise(Threads::current())?.into(), ..machine }),
+        }
+    }
+
+    fn factorise(&self, threads: Threads) -> Result<Vec<Share>> {
+        shares(&self.kernel.gram(&self.inputs, threads), &self.root, &self.observed, &self.noise, threads)
+    }
+
+    /// The factors of all rows. There are none where factorising fails, which `restore` rules out.
+    fn shares(&self) -> &[Share] {
+        self.shares.get_or_init(|| self.factorise(Threads::current()).unwrap_or_default())
     }
 
     /// Mean and, if wanted, variance of the function at standardised rows: N′×C each.
@@ -137,8 +183,8 @@ impl KernelMachine {
         threads: Threads,
     ) -> (Mat<f64>, Option<Mat<f64>>) {
         let cross = self.kernel.cross(&self.inputs, new, threads);
-        let prior = uncertain.then(|| self.kernel.diagonal(new));
-        self.functionals(&cross, prior.as_deref(), threads)
+        let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
+        (mean, uncertain.then(|| self.variances(&cross, &self.kernel.diagonal(new))))
     }
 
     /// The posterior means alone at many rows, in blocks.
@@ -165,8 +211,8 @@ impl KernelMachine {
     ) -> (Mat<f64>, Option<Mat<f64>>) {
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
         let variance = prior.map(|prior| {
-            let mut variance = Mat::zeros(cross.ncols(), self.noise.len());
-            for share in &self.shares {
+            let mut variance = Mat::full(cross.ncols(), self.noise.len(), f64::INFINITY);
+            for share in self.shares() {
                 let explained = share.explained(cross);
                 for (i, prior) in prior.iter().enumerate() {
                     let column = explained.col_as_slice(i);
@@ -188,12 +234,12 @@ impl KernelMachine {
             left -= multiply(explained.as_ref().transpose(), explained.as_ref(), threads);
             (share.tasks.iter().map(|&task| (task, self.amplitude[task])).collect(), left)
         };
-        self.shares.iter().map(one).collect()
+        self.shares().iter().map(one).collect()
     }
 
     /// Number of Cholesky factors.
     pub(crate) fn factors(&self) -> usize {
-        self.shares.len()
+        self.shares().len()
     }
 
     /// Variance of the noise of each task.
@@ -205,7 +251,7 @@ impl KernelMachine {
     /// the leverage of a cell is 1 − σ²(K′⁻¹)ᵢᵢ.
     pub(crate) fn leave_one_out(&self) -> LeftOut {
         let mut out = LeftOut::new(self.inputs.nrows(), self.noise.len());
-        for share in &self.shares {
+        for share in self.shares() {
             let (diagonal, _) = share.factor.clone().into_inverse(false);
             for &task in &share.tasks {
                 for (i, (&u, &q)) in share.root.iter().zip(&diagonal).enumerate().filter(|(_, (u, _))| **u > 0.0) {
@@ -227,7 +273,7 @@ impl KernelMachine {
         let covariance = Mat::from_fn(self.inputs.nrows(), self.inputs.ncols(), |n, d| unit * self.inputs[(n, d)]);
         let slope = multiply(covariance.as_ref().transpose(), self.coefficients.as_ref(), threads);
         let mut deviation = Mat::zeros(slope.nrows(), slope.ncols());
-        for share in &self.shares {
+        for share in self.shares() {
             let explained = share.explained(&covariance);
             for d in 0..explained.ncols() {
                 let left = (unit - dot(explained.col_as_slice(d), explained.col_as_slice(d))).max(0.0);
@@ -243,7 +289,7 @@ impl KernelMachine {
         let mean = multiply(cross.as_ref().transpose(), self.coefficients.as_ref(), threads);
         let mut prior = self.kernel.gram(&new.to_owned(), threads);
         fill_upper(prior.as_mut());
-        for share in &self.shares {
+        for share in self.shares() {
             let mut covariance = prior.clone();
             let explained = share.explained(&cross);
             let explained = multiply(explained.as_ref().transpose(), explained.as_ref(), threads);

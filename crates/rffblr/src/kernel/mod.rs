@@ -20,7 +20,7 @@ use departures::groups;
 pub(crate) use fit::{Groups, MOST_ROWS, fit_groups};
 pub(crate) use learn::Learned;
 use learn::{Prior, learn};
-pub(crate) use machine::{KernelMachine, LeftOut, Scaled, nonnegative_variance};
+pub(crate) use machine::{KernelMachine, LeftOut, Scaled, TaskLevels, VARIANCE_ROWS, nonnegative_variance};
 pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use noise::best_noise;
 pub(crate) use pairs::exponentials;

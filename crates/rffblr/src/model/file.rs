@@ -168,6 +168,9 @@ struct StoredGroup {
     observed: Vec<Option<Vec<usize>>>,
     noise: Vec<f64>,
     amplitude: Vec<f64>,
+    /// κ of each task, if variances come from a sample of the rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    variance_correction: Vec<f64>,
     coefficients: Table,
 }
 
@@ -362,6 +365,7 @@ impl From<&Machines> for StoredMachine {
             observed: machine.observed.clone(),
             noise: machine.noise.clone(),
             amplitude: machine.amplitude.clone(),
+            variance_correction: machine.correction.clone(),
             coefficients: (&machine.coefficients).into(),
         };
         StoredMachine {

@@ -7,7 +7,7 @@ mod robustness;
 mod shapley;
 
 use crate::data::Dataset;
-use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared};
+use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared, TaskLevels};
 use crate::linalg::{Cholesky, Mat, MatRef, Threads, dot, fill_upper, multiply, select_rows};
 use crate::model::{Function, Inverse, Model, Waves, fit};
 use crate::settings::{CosineSettings, Form, Precision, Settings};
@@ -68,8 +68,8 @@ fn two_kernels(model: &Model) -> Vec<Shared> {
 /// A kernel machine with another kernel but the same coefficients.
 pub(super) fn changed(model: &Model, change: impl Fn(Kernel) -> Kernel) -> Model {
     with_machines(model, |m| {
-        let (kernel, noise) = (change(m.kernel), (m.noise, m.amplitude));
-        KernelMachine::restore(kernel, m.inputs, m.root, m.observed, noise, m.coefficients).unwrap()
+        let levels = TaskLevels { noise: m.noise, amplitude: m.amplitude, correction: m.correction };
+        KernelMachine::restore(change(m.kernel), m.inputs, m.root, m.observed, levels, m.coefficients).unwrap()
     })
 }
 

@@ -2,7 +2,7 @@ use super::shapley::brute_force;
 use super::{changed, data, forms, row, with_machines};
 use crate::data::{Dataset, MissingInputs, Roles, TrainingTable};
 use crate::explain::{Explainer, Kind, Value};
-use crate::kernel::{Kernel, KernelMachine};
+use crate::kernel::{Kernel, KernelMachine, TaskLevels};
 use crate::linalg::Mat;
 use crate::model::{Function, Model, fit};
 use crate::settings::{CosineSettings, Form, Settings};
@@ -93,8 +93,9 @@ fn idle_inputs_change_nothing() {
     let wider = with_machines(&small, |m| {
         let input_scales = (0..45).map(|d| if d % 9 == 0 { m.kernel.input_scales[d / 9] } else { 1.0 }).collect();
         let inputs = Mat::from_fn(16, 45, |n, d| if d % 9 == 0 { m.inputs[(n, d / 9)] } else { 0.0 });
-        let (kernel, noise) = (Kernel { input_scales, ..m.kernel }, (m.noise, m.amplitude));
-        KernelMachine::restore(kernel, inputs.into(), m.root, m.observed, noise, m.coefficients).unwrap()
+        let kernel = Kernel { input_scales, ..m.kernel };
+        let levels = TaskLevels { noise: m.noise, amplitude: m.amplitude, correction: m.correction };
+        KernelMachine::restore(kernel, inputs.into(), m.root, m.observed, levels, m.coefficients).unwrap()
     });
     let mut large = fit(&many, &Settings::DEFAULT).unwrap();
     large.function = wider.function;

@@ -17,6 +17,11 @@ fn data(weights: Option<&[f64]>) -> (Mat<f64>, Mat<f64>, KernelMachine) {
     (x, y, machine)
 }
 
+fn restored(m: KernelMachine) -> KernelMachine {
+    let levels = TaskLevels { noise: m.noise, amplitude: m.amplitude, correction: m.correction };
+    KernelMachine::restore(m.kernel, m.inputs, m.root, m.observed, levels, m.coefficients).unwrap()
+}
+
 /// Against a refit without the row at the same kernel, noise and amplitude; with weights, one of them zero.
 #[test]
 fn leave_one_out_is_what_refitting_gives() {
@@ -131,9 +136,43 @@ fn draws_have_the_predicted_mean_and_variance() {
 #[test]
 fn a_restored_machine_predicts_the_same_bits() {
     let (_, _, machine) = data(None);
-    let m = machine.clone();
-    let again =
-        KernelMachine::restore(m.kernel, m.inputs, m.root, m.observed, (m.noise, m.amplitude), m.coefficients).unwrap();
+    let again = restored(machine.clone());
     let new = Mat::from_fn(7, 2, |n, d| n as f64 * 0.3 - d as f64);
     assert!(machine.predict(new.as_ref(), true, Threads::ONE) == again.predict(new.as_ref(), true, Threads::ONE));
+}
+
+/// A machine of more rows than variances are computed from: far from all rows the prior variance stays, at new rows of the
+/// same kind the variance is nearly that given all rows, on average without bias, and a restored machine has the same bits.
+#[test]
+fn variances_from_a_sample_of_the_rows_are_nearly_exact() {
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(3);
+    let mut normal = |rows: usize, columns: usize| -> Mat<f64> {
+        Mat::from_fn(rows, columns, |_, _| StandardNormal.sample(&mut rng))
+    };
+    let rows = variance::VARIANCE_ROWS + 700;
+    let (x, noise, new) = (normal(rows, 2), normal(rows, 2), normal(60, 2));
+    let y = Mat::from_fn(rows, 2, |n, c| {
+        let seen = (2.0 * x[(n, 0)]).sin() + x[(n, 1)] + (0.2 + c as f64) * noise[(n, c)];
+        if c == 1 && n % 10 == 3 { f64::NAN } else { seen }
+    });
+    let machine = KernelMachine::new(&Problem::new(x, y, None), example(2), 0.1, Threads::current()).unwrap();
+    assert!(machine.correction.iter().all(|k| *k > 0.0 && *k < 1.0), "{:?}", machine.correction);
+    let (_, found) = machine.predict(new.as_ref(), true, Threads::current());
+    let cross = machine.kernel.cross(&machine.inputs, new.as_ref(), Threads::current());
+    let (_, exact) = machine.functionals(&cross, Some(&machine.kernel.diagonal(new.as_ref())), Threads::current());
+    let (found, exact) = (found.unwrap(), exact.unwrap());
+    for c in 0..2 {
+        let ratio = |i: usize| (found[(i, c)] / exact[(i, c)]).sqrt();
+        let mean = (0..60).map(ratio).sum::<f64>() / 60.0;
+        assert!((mean - 1.0).abs() < 0.05, "{mean}");
+        assert!((0..60).all(|i| (0.7..1.5).contains(&ratio(i))), "{:?}", (0..60).map(ratio).collect::<Vec<_>>());
+    }
+    // Only the linear part and the bias reach that far.
+    let far = Mat::from_fn(1, 2, |_, d| 40.0 - 80.0 * d as f64);
+    let (_, left) = machine.predict(far.as_ref(), true, Threads::current());
+    let smooth = machine.kernel.rbf.variance + machine.kernel.laplace_l1.variance;
+    let left = left.unwrap()[(0, 0)] / machine.amplitude[0];
+    assert!(left > 0.999 * smooth, "{left} of {smooth}");
+    let again = restored(machine.clone());
+    assert!(again.predict(new.as_ref(), true, Threads::current()).1.unwrap() == found);
 }

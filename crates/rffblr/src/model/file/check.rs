@@ -4,7 +4,7 @@ use super::{Columns, Stored, StoredCosines, StoredFunction, StoredGroup, StoredM
 use crate::data::{Standardiser, Weights};
 use crate::fourier::Basis;
 use crate::kernel::MOST_ROWS;
-use crate::kernel::{Kernel, KernelMachine, Machines, Member};
+use crate::kernel::{Kernel, KernelMachine, Machines, Member, TaskLevels, VARIANCE_ROWS};
 use crate::linalg::Mat;
 use crate::model::cosines::Cosines;
 use crate::model::posterior::{Eigen, Inverse, Posterior, Shape};
@@ -198,9 +198,14 @@ impl StoredGroup {
             }
         }
         let coefficients = self.coefficients.read("function.kernel.groups.coefficients", rows, tasks)?;
-        let spread = (self.noise, self.amplitude);
+        let correction = self.variance_correction;
+        let expected = if rows > VARIANCE_ROWS { tasks } else { 0 };
+        if correction.len() != expected || correction.iter().any(|k| !(0.0..=1.0).contains(k)) {
+            return Err(format!("`function.kernel.groups.variance_correction` needs {expected} numbers from 0 to 1"));
+        }
+        let levels = TaskLevels { noise: self.noise, amplitude: self.amplitude, correction };
         let machine =
-            KernelMachine::restore(self.kernel, table.clone(), root.to_vec(), self.observed, spread, coefficients);
+            KernelMachine::restore(self.kernel, table.clone(), root.to_vec(), self.observed, levels, coefficients);
         Ok(Member { tasks: self.tasks, machine: machine.map_err(|e| e.to_string())? })
     }
 }
