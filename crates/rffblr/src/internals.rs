@@ -5,7 +5,7 @@ pub use crate::adam::Adam;
 pub use crate::data::dataset::{check_inputs, expect_count};
 pub use crate::data::roles::numbers;
 pub use crate::files::{WholeFile, folder_of, hex, is_device, write_whole};
-pub use crate::kernel::ascent::climb;
+pub use crate::kernel::ascent::{Tolerance, climb};
 pub use crate::linalg::dense::{
     Accumulate, Cholesky, Spectral, dot, fill_upper, map_columns, multiply, outer, product, scale_columns, scale_rows,
     select_columns, select_rows,

@@ -10,7 +10,7 @@ use super::{require_few, require_observed};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::Dataset;
-use rffblr::internals::{Accumulate, Cholesky, climb, dot, multiply, outer};
+use rffblr::internals::{Accumulate, Cholesky, Tolerance, climb, dot, multiply, outer};
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
@@ -25,7 +25,7 @@ pub struct GaussianProcess;
 const RANGE: (f64, f64) = (-16.0, 8.0);
 /// Steps of a climb, and the gain below which another is not worth its factorisation: in nats, or a share of the evidence.
 const STEPS: usize = 60;
-const TOLERANCE: (f64, f64) = (1e-5, 1e-5);
+const TOLERANCE: Tolerance = Tolerance { gain: 1e-5, of_value: 1e-5, of_climb: 0.0 };
 /// More rows than this would take minutes an evaluation.
 const MOST_ROWS: usize = 5000;
 

@@ -6,7 +6,7 @@ use super::features::{Draw, shares};
 use crate::adam::Adam;
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{INPUT_SCALES, NOISE, RANGE, pack};
-use crate::kernel::{Curvature, Groups, Kernel, Learned, Shared, Start, climb, fit_groups};
+use crate::kernel::{Curvature, Groups, Kernel, Learned, Shared, Start, Tolerance, climb, fit_groups};
 use crate::linalg::Threads;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -153,7 +153,7 @@ impl Search<'_> {
         let evidence = Evidence::new(rows, draw);
         let mut start = std::mem::take(&mut state.at);
         start.resize(evidence.of_kernel(), 0.0);
-        let (steps, tolerance) = (steps.min(self.settings.max_iterations), (TOLERANCE * rows.cells(), 0.0));
+        let (steps, tolerance) = (steps.min(self.settings.max_iterations), Tolerance::gain(TOLERANCE * rows.cells()));
         // Less noise than rounding leaves of so many rows cannot be told from none.
         for _ in 0..MOST_RAISES {
             let mut first = None;

@@ -7,7 +7,7 @@ use super::marginal::{Level, Marginal, Whitened, marginal};
 use super::sums::System;
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{RANGE, SCALE, VARIANCE};
-use crate::kernel::{Kernel, Summit, best_noise, climb};
+use crate::kernel::{Kernel, Summit, Tolerance, best_noise, climb};
 use crate::linalg::{Mat, Threads, scale_rows};
 use crate::model::{Posterior, Shape};
 use crate::settings::CosineSettings;
@@ -199,7 +199,9 @@ pub(super) fn refine(systems: &[System], draw: &Draw, group: &mut Group, context
     let mut start: Vec<f64> = variances.iter().chain(&group.noise).map(|v| v.ln()).collect();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
     for _ in 0..MOST_RAISES {
-        if let Some(Summit { at: top, .. }) = climb(start.clone(), RANGE, STEPS, (TOLERANCE, 0.0), function, go_on) {
+        if let Some(Summit { at: top, .. }) =
+            climb(start.clone(), RANGE, STEPS, Tolerance::gain(TOLERANCE), function, go_on)
+        {
             group.kernel = at_variances(&kernel, &top);
             group.noise = noises(&top, context.rounding);
             return true;

@@ -9,6 +9,28 @@ const MEMORY: usize = 30;
 /// Longest step of any variable. Variables are logarithms: this is a factor of e².
 const LONGEST: f64 = 2.0;
 
+/// A step that gains less than any of these gains little.
+#[derive(Clone, Copy, Debug)]
+pub struct Tolerance {
+    /// Of the function.
+    pub gain: f64,
+    /// As a share of its value.
+    pub of_value: f64,
+    /// As a share of what the climb has gained since its start.
+    pub of_climb: f64,
+}
+
+impl Tolerance {
+    /// A gain alone.
+    pub fn gain(gain: f64) -> Tolerance {
+        Tolerance { gain, of_value: 0.0, of_climb: 0.0 }
+    }
+
+    fn at(self, start: f64, value: f64) -> f64 {
+        self.gain.max(self.of_value * value.abs()).max(self.of_climb * (value - start))
+    }
+}
+
 /// What ended the climb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -59,12 +81,12 @@ pub struct Summit {
 }
 
 /// Climbs from a start; `None` if there is no value there. `function` gives value and gradient, or `None` where it has
-/// none; `watch` sees every accepted point. The tolerance is a gain, or a share of the value if that is more.
+/// none; `watch` sees every accepted point.
 pub fn climb(
     start: impl Into<Start>,
     range: (f64, f64),
     steps: usize,
-    tolerance: (f64, f64),
+    tolerance: Tolerance,
     mut function: impl FnMut(&[f64]) -> Option<(f64, Vec<f64>)>,
     mut watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
 ) -> Option<Summit> {
@@ -72,7 +94,7 @@ pub fn climb(
         |found: Option<(f64, Vec<f64>)>| found.filter(|(v, g)| v.is_finite() && g.iter().all(|g| g.is_finite()));
     let Start { mut at, curvature: Curvature(mut history) } = start.into();
     let (mut value, mut gradient) = finite(function(&at))?;
-    let mut small_gains = 0;
+    let (mut small_gains, at_start) = (0, value);
     let ended = |at, value, end, history| Some(Summit { at, value, end, curvature: Curvature(history) });
     if watch(&at, value).is_break() {
         return ended(at, value, End::Asked, history);
@@ -116,7 +138,7 @@ pub fn climb(
                 history.pop_front();
             }
         }
-        small_gains = if v - value < tolerance.0.max(tolerance.1 * value.abs()) { small_gains + 1 } else { 0 };
+        small_gains = if v - value < tolerance.at(at_start, value) { small_gains + 1 } else { 0 };
         (at, value, gradient) = (trial, v, g);
         if watch(&at, value).is_break() {
             return ended(at, value, End::Asked, history);
@@ -166,7 +188,7 @@ mod tests {
     #[test]
     fn finds_the_top_of_a_curved_ridge() {
         let Summit { at, value, end, .. } =
-            climb(vec![-1.2, 1.0], (-9.0, 9.0), 200, (1e-12, 0.0), valley, go_on).unwrap();
+            climb(vec![-1.2, 1.0], (-9.0, 9.0), 200, Tolerance::gain(1e-12), valley, go_on).unwrap();
         assert_eq!(end, End::Top);
         assert!((at[0] - 1.0).abs() < 1e-4 && (at[1] - 1.0).abs() < 1e-4 && value > -1e-8, "{at:?}");
     }
@@ -178,14 +200,18 @@ mod tests {
             seen.push(v);
             ControlFlow::Continue(())
         };
-        let Summit { at, .. } = climb(vec![0.0, 0.0], (-0.5, 0.5), 100, (1e-9, 0.0), valley, watch).unwrap();
+        let Summit { at, .. } = climb(vec![0.0, 0.0], (-0.5, 0.5), 100, Tolerance::gain(1e-9), valley, watch).unwrap();
         assert!(at.iter().all(|a| a.abs() <= 0.5));
         assert!(seen.is_sorted());
         let asked =
-            climb(vec![0.0, 0.0], (-9.0, 9.0), 100, (1e-9, 0.0), valley, |_, _| ControlFlow::Break(())).unwrap();
+            climb(vec![0.0, 0.0], (-9.0, 9.0), 100, Tolerance::gain(1e-9), valley, |_, _| ControlFlow::Break(()))
+                .unwrap();
         assert_eq!(asked.end, End::Asked);
-        assert!(climb(vec![0.0], (-1.0, 1.0), 9, (1e-9, 0.0), |_| None, go_on).is_none());
-        assert_eq!(climb(vec![0.0, 0.0], (-9.0, 9.0), 3, (1e-9, 0.0), valley, go_on).unwrap().end, End::Steps);
+        assert!(climb(vec![0.0], (-1.0, 1.0), 9, Tolerance::gain(1e-9), |_| None, go_on).is_none());
+        assert_eq!(
+            climb(vec![0.0, 0.0], (-9.0, 9.0), 3, Tolerance::gain(1e-9), valley, go_on).unwrap().end,
+            End::Steps
+        );
     }
 
     /// A long ridge across eight variables; the same one, twice as high and a little aside, is climbed in fewer steps by what
@@ -205,15 +231,33 @@ mod tests {
                 calls += 1;
                 ridge(2.0, 0.3, p)
             };
-            let top = climb(start, (-9.0, 9.0), 500, (1e-9, 0.0), function, go_on).unwrap();
+            let top = climb(start, (-9.0, 9.0), 500, Tolerance::gain(1e-9), function, go_on).unwrap();
             assert_eq!(top.end, End::Top);
             (calls, top.value)
         };
         let start = (0..8).map(|i| 3.0 * f64::from(i).sin()).collect::<Vec<f64>>();
-        let first = climb(start, (-9.0, 9.0), 500, (1e-9, 0.0), |p| ridge(1.0, 0.0, p), go_on).unwrap();
+        let first = climb(start, (-9.0, 9.0), 500, Tolerance::gain(1e-9), |p| ridge(1.0, 0.0, p), go_on).unwrap();
         let alone = count(first.at.clone().into());
         let helped = count(Start { at: first.at, curvature: first.curvature.times(2.0) });
         assert!((alone.1 - helped.1).abs() < 1e-6, "{alone:?} {helped:?}");
         assert!(3 * helped.0 < 2 * alone.0, "{helped:?} calls, {alone:?} without");
+    }
+
+    /// A climb that may end at a share of what it gained ends earlier, and not far below the top.
+    #[test]
+    fn a_share_of_the_climb_is_enough() {
+        let run = |of_climb: f64| {
+            let tolerance = Tolerance { of_climb, ..Tolerance::gain(1e-12) };
+            let mut steps = 0;
+            let watch = |_: &[f64], _: f64| {
+                steps += 1;
+                ControlFlow::Continue(())
+            };
+            let top = climb(vec![-1.2, 1.0], (-9.0, 9.0), 200, tolerance, valley, watch).unwrap();
+            (steps, top.value)
+        };
+        let ((all, top), (fewer, lower)) = (run(0.0), run(0.01));
+        // It starts at −24.2.
+        assert!(fewer < all && lower > -5.0 && top > -1e-8, "{fewer} of {all} steps, {lower}");
     }
 }

@@ -5,7 +5,9 @@ use super::{Kernel, KernelMachine, Shared};
 use crate::error::Result;
 use crate::linalg::Threads;
 use crate::problem::Problem;
+use rayon::prelude::*;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 
 /// Rows on which hyper-parameters of its own are tried for every task; most tasks keep the shared ones after this.
 const FIRST_ROWS: usize = 100;
@@ -28,8 +30,9 @@ pub(crate) fn groups(
     shared: Learned,
     (seed, steps): (u64, usize),
     threads: Threads,
-    mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
+    watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()> + Send,
 ) -> Result<Vec<Shared>> {
+    let watch = Mutex::new(watch);
     let mut staying: Vec<usize> = (0..problem.tasks()).collect();
     let mut departed = Vec::new();
     if problem.tasks() > 1 && !shared.asked {
@@ -40,7 +43,7 @@ pub(crate) fn groups(
             let climb = if all { STEPS[1] } else { climb }.min(steps);
             // What was found on few rows is tried again on more.
             let tried = if departed.is_empty() { staying.clone() } else { tasks_of(&departed) };
-            departed = alone(rows, &shared, &departed, &tried, climb, threads, &mut watch)?;
+            departed = alone(rows, &shared, &departed, &tried, climb, threads, &watch)?;
             if departed.is_empty() || all {
                 break;
             }
@@ -58,7 +61,8 @@ fn tasks_of(departed: &[(usize, Learned)]) -> Vec<usize> {
     departed.iter().map(|(task, _)| *task).collect()
 }
 
-/// The tasks that do better with their own kernel on these rows; the search starts from what was found before.
+/// The tasks that do better with their own kernel on these rows, each on one thread; the search starts from what was found
+/// before.
 fn alone(
     rows: &Problem,
     shared: &Learned,
@@ -66,28 +70,34 @@ fn alone(
     tasks: &[usize],
     steps: usize,
     threads: Threads,
-    watch: &mut impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
+    watch: &Mutex<impl FnMut(&Kernel, f64, f64) -> ControlFlow<()> + Send>,
 ) -> Result<Vec<(usize, Learned)>> {
     let together = Fit::new(&rows.of_tasks(tasks), shared, threads)?;
     let least = GAIN + GAIN_PER_INPUT * rows.input_count() as f64;
-    let mut better = Vec::new();
-    for (i, &task) in tasks.iter().enumerate() {
+    let one = |(i, &task): (usize, &usize)| -> Result<Option<(usize, Learned)>> {
         let own = rows.of_tasks(&[task]);
         if own.groups.iter().all(|group| group.root.is_empty()) {
-            continue;
+            return Ok(None);
         }
         let start = before.iter().find(|(other, _)| *other == task).map_or(shared, |(_, found)| found);
-        let found = learn(&own, Prior::Around(shared), Some(start), steps, threads, &mut *watch)?;
+        let show = |kernel: &Kernel, noise: f64, objective: f64| {
+            let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+            watch(kernel, noise, objective)
+        };
+        let found = learn(&own, Prior::Around(shared), Some(start), steps, Threads::ONE, show)?;
         if found.asked {
-            return Ok(Vec::new());
+            return Ok(Some((task, found)));
         }
-        let fit = Fit::new(&own, &found, threads)?;
+        let fit = Fit::new(&own, &found, Threads::ONE)?;
         let gain = fit.evidence[0] - found.surprise - together.evidence[i];
-        if gain > least && fit.error[0] < ERROR * together.error[i] {
-            better.push((task, found));
-        }
-    }
-    Ok(better)
+        Ok((gain > least && fit.error[0] < ERROR * together.error[i]).then_some((task, found)))
+    };
+    let tried = match threads {
+        Threads::ONE => tasks.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?,
+        _ => tasks.par_iter().enumerate().map(one).collect::<Result<Vec<_>>>()?,
+    };
+    let better: Vec<(usize, Learned)> = tried.into_iter().flatten().collect();
+    Ok(if better.iter().any(|(_, found)| found.asked) { Vec::new() } else { better })
 }
 
 /// How a kernel does for each task, at its best noise and amplitude.

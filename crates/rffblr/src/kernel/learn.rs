@@ -2,7 +2,7 @@
 //! L-BFGS (equations 25 and 26).
 
 use super::Kernel;
-use super::ascent::{Curvature, End, Start, Summit, climb};
+use super::ascent::{Curvature, End, Start, Summit, Tolerance, climb};
 use super::hyper::{HyperPrior, INPUT_SCALES, NOISE, RANGE, SCALE, VARIANCE, pack, unpack};
 use super::pairs::{self, Distance, inner, pull};
 use crate::error::{Error, Result};
@@ -12,7 +12,10 @@ use std::f64::consts::TAU;
 use std::ops::ControlFlow;
 
 /// The search ends when a step gains less than this: in nats, or as a share of the objective.
-const TOLERANCE: (f64, f64) = (0.1, 1e-5);
+const TOLERANCE: Tolerance = Tolerance { gain: 0.1, of_value: 1e-5, of_climb: 0.0 };
+/// One that starts where another ended, with fewer rows, also ends when a step gains less than this share of what all of
+/// its steps have gained: the first was on the way to the same top.
+const OF_CLIMB: f64 = 0.01;
 /// A learned kernel.
 pub(crate) struct Learned {
     pub(crate) kernel: Kernel,
@@ -71,7 +74,8 @@ pub(crate) fn learn(
         let (kernel, noise) = unpack(at, &problem.origin);
         watch(&kernel, noise, value)
     };
-    let found = climb(start, RANGE, steps, TOLERANCE, |at| evidence.at(at), show);
+    let of_climb = if earlier.is_some() && matches!(prior, Prior::Typical) { OF_CLIMB } else { 0.0 };
+    let found = climb(start, RANGE, steps, Tolerance { of_climb, ..TOLERANCE }, |at| evidence.at(at), show);
     let Summit { at, end, curvature, .. } =
         found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
     let (kernel, noise) = unpack(&at, &problem.origin);
@@ -88,6 +92,8 @@ struct Evidence<'a> {
     tables: Tables,
     /// Derivative of the log marginal likelihood by each kernel entry.
     slope: Mat<f64>,
+    /// For a factor and its inverse.
+    memory: [Mat<f64>; 2],
 }
 
 /// The kernel between training rows and what it is made of: lower triangles. They are overwritten at every point, because
@@ -133,8 +139,9 @@ impl Tables {
 impl<'a> Evidence<'a> {
     fn new(problem: &'a Problem, threads: Threads) -> Self {
         let x = &problem.inputs;
-        let slope = Mat::zeros(x.nrows(), x.nrows());
-        Evidence { problem, prior: HyperPrior::typical(problem), threads, tables: Tables::new(x, threads), slope }
+        let (slope, memory) = (Mat::zeros(x.nrows(), x.nrows()), [Mat::new(), Mat::new()]);
+        let (prior, tables) = (HyperPrior::typical(problem), Tables::new(x, threads));
+        Evidence { problem, prior, threads, tables, slope, memory }
     }
 
     /// The objective and its gradient; `None` where the Gram matrix is singular to rounding.
@@ -158,7 +165,9 @@ impl<'a> Evidence<'a> {
         // A task may be observed in none of the selected rows.
         for group in self.problem.groups.iter().filter(|group| !group.root.is_empty()) {
             let noise = own + group.rounding(self.problem);
-            let factor = factorised(&self.tables.gram, group.rows.as_deref(), &group.root, noise, self.threads)?;
+            let [for_factor, for_inverse] = self.memory.each_mut().map(|memory| sized(memory, group.root.len()));
+            let gram = (&self.tables.gram, group.rows.as_deref());
+            let factor = factorised_in(for_factor, gram, &group.root, noise, self.threads)?;
             let (count, tasks) = (group.root.len(), group.tasks.len() as f64);
             let mut solved = group.targets.clone();
             factor.half_solve(solved.as_mut());
@@ -169,7 +178,7 @@ impl<'a> Evidence<'a> {
                 value -= 0.5 * dot(solved.col_as_slice(c), group.targets.col_as_slice(c));
             }
             // BBᵀ − C K′⁻¹ in the place of the inverse.
-            let mut pulled = factor.into_inverse(true).1?;
+            let (mut pulled, half) = factor.into_inverse_with(for_inverse);
             for j in 0..count {
                 pulled.col_as_slice_mut(j)[j..].iter_mut().for_each(|v| *v *= -tasks);
             }
@@ -191,6 +200,7 @@ impl<'a> Evidence<'a> {
                     }
                 }
             }
+            self.memory = [pulled, half];
         }
         for j in 0..self.slope.ncols() {
             self.slope[(j, j)] *= 0.5;
@@ -233,9 +243,24 @@ pub(super) fn factorised(
     noise: f64,
     threads: Threads,
 ) -> Option<Cholesky> {
-    let count = root.len();
-    let mut k = Mat::zeros(count, count);
-    for j in 0..count {
+    factorised_in(Mat::zeros(root.len(), root.len()), (gram, rows), root, noise, threads)
+}
+
+/// A square matrix of this size, which may have any values: the given one if it fits.
+fn sized(memory: &mut Mat<f64>, size: usize) -> Mat<f64> {
+    let taken = std::mem::replace(memory, Mat::new());
+    if taken.nrows() == size { taken } else { Mat::zeros(size, size) }
+}
+
+/// The same in the place of another matrix.
+fn factorised_in(
+    mut k: Mat<f64>,
+    (gram, rows): (&Mat<f64>, Option<&[usize]>),
+    root: &[f64],
+    noise: f64,
+    threads: Threads,
+) -> Option<Cholesky> {
+    for j in 0..root.len() {
         let (to, u) = (&mut k.col_as_slice_mut(j)[j..], root[j]);
         match rows {
             None => {

@@ -15,7 +15,7 @@ mod machines;
 mod noise;
 mod pairs;
 
-pub(crate) use ascent::{Curvature, Start, Summit, climb};
+pub(crate) use ascent::{Curvature, Start, Summit, Tolerance, climb};
 use departures::groups;
 pub(crate) use fit::{Groups, MOST_ROWS, fit_groups};
 pub(crate) use learn::Learned;

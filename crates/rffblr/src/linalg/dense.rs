@@ -170,16 +170,28 @@ impl Cholesky {
 
     /// The diagonal of the inverse, and its lower triangle too if `full`. Needs one more matrix of this size.
     pub fn into_inverse(self, full: bool) -> (Vec<f64>, Option<Mat<f64>>) {
-        let Cholesky { mut lower, threads } = self;
-        let n = lower.nrows();
-        let par = threads.par(work(n, n, n) / 6.0);
-        let mut half = Mat::zeros(n, n);
-        triangular_inverse::invert_lower_triangular(half.as_mut(), lower.as_ref(), par);
+        let n = self.lower.nrows();
+        let half = self.half_inverse(Mat::zeros(n, n));
         let diagonal = (0..n).map(|j| half.col_as_slice(j)[j..].iter().map(|v| v * v).sum()).collect();
-        if !full {
-            return (diagonal, None);
-        }
-        // The factor is not needed any more: its place takes L⁻ᵀL⁻¹.
+        (diagonal, full.then(|| self.from_half_inverse(&half)))
+    }
+
+    /// The lower triangle of the inverse, and `memory`, a matrix of this size that was needed for it.
+    pub fn into_inverse_with(self, memory: Mat<f64>) -> (Mat<f64>, Mat<f64>) {
+        let half = self.half_inverse(memory);
+        (self.from_half_inverse(&half), half)
+    }
+
+    /// L⁻¹, in the lower triangle of a matrix of this size.
+    fn half_inverse(&self, mut half: Mat<f64>) -> Mat<f64> {
+        triangular_inverse::invert_lower_triangular(half.as_mut(), self.lower.as_ref(), self.inverse_par());
+        half
+    }
+
+    /// L⁻ᵀL⁻¹ in the place of the factor, which is not needed any more.
+    fn from_half_inverse(self, half: &Mat<f64>) -> Mat<f64> {
+        let par = self.inverse_par();
+        let mut lower = self.lower;
         triangular::matmul(
             lower.as_mut(),
             BlockStructure::TriangularLower,
@@ -191,7 +203,12 @@ impl Cholesky {
             1.0,
             par,
         );
-        (diagonal, Some(lower))
+        lower
+    }
+
+    fn inverse_par(&self) -> Par {
+        let n = self.lower.nrows();
+        self.threads.par(work(n, n, n) / 6.0)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::pursuit::centre_column;
 use crate::fourier::cosines;
-use crate::kernel::climb;
+use crate::kernel::{Tolerance, climb};
 use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, map_columns, multiply, outer, product};
 use std::f64::consts::FRAC_PI_2;
 use std::ops::ControlFlow;
@@ -147,7 +147,14 @@ pub(super) fn refine(teacher: &Teacher, frequencies: Mat<f64>, phases: Vec<f64>,
         .collect();
     let everything = teacher.spread();
     let go_on = |_: &[f64], _: f64| ControlFlow::Continue(());
-    match climb(start, (f64::NEG_INFINITY, f64::INFINITY), steps, (TOLERANCE * everything, 0.0), function, go_on) {
+    match climb(
+        start,
+        (f64::NEG_INFINITY, f64::INFINITY),
+        steps,
+        Tolerance::gain(TOLERANCE * everything),
+        function,
+        go_on,
+    ) {
         Some(top) => unpack(&top.at),
         None => (frequencies, phases),
     }
