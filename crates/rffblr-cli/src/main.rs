@@ -74,7 +74,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(shown) => return tell_usage(&shown),
+    };
     if let Some(threads) = cli.threads
         && let Err(problem) = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()
     {
@@ -100,5 +103,16 @@ fn main() -> ExitCode {
             output::tell(&format!("error: {problem:#}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Help, the version, or what is wrong with the command line.
+fn tell_usage(shown: &clap::Error) -> ExitCode {
+    match shown.print() {
+        Err(problem) if problem.kind() != std::io::ErrorKind::BrokenPipe && !shown.use_stderr() => {
+            output::tell(&format!("error: cannot write to standard output: {problem}"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::from(u8::try_from(shown.exit_code()).unwrap_or(2)),
     }
 }

@@ -4,12 +4,15 @@ use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressStyle};
 use rffblr::internals::{folder_of, is_device, write_whole};
-use std::io::{self, ErrorKind, Write};
+use std::borrow::Cow;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
 /// Writes data to standard output. A reader that has closed the pipe is not a failure.
 pub fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
+    // A file or program gets the data as they are.
+    let text = if out.is_terminal() { harmless(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
         _ => Ok(()),
@@ -18,7 +21,22 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Prints something that is not data on standard error. If that is closed, there is nowhere to report it.
 pub fn tell(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", harmless(text));
+}
+
+/// Text whose control characters, which could command a terminal, and marks that reverse the direction of writing are
+/// shown by their numbers. Names in tables and files can hold anything.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let commands = |c: char| {
+        let marks = ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&c);
+        let directions = ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
+        (c.is_control() && c != '\n' && c != '\t') || marks || directions
+    };
+    if !text.contains(commands) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if commands(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// Prints something the user may not expect.
@@ -31,7 +49,10 @@ pub fn table<T: ToString>(header: impl IntoIterator<Item = T>, rows: Vec<Vec<Str
     let line = LineStyle::none().fill('─').junction('─');
     let mut table = Table::new();
     table.load_style(TableStyle::new().top_border(line).header_separator(line).bottom_border(line));
-    table.set_header(header.into_iter().map(|name| name.to_string())).add_rows(rows);
+    // Before the columns get their widths.
+    let shown = |cell: String| harmless(&cell).into_owned();
+    table.set_header(header.into_iter().map(|name| shown(name.to_string())));
+    table.add_rows(rows.into_iter().map(|row| row.into_iter().map(shown)));
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -66,9 +87,15 @@ pub fn expect_writable(path: &Path, force: bool) -> Result<()> {
     if is_device(path) {
         return Ok(());
     }
-    expect_free(path, force)?;
     if path.is_dir() {
         bail!("{} is a folder; name a file in it", path.display());
+    }
+    expect_free(path, force)?;
+    // A name that the file system does not take, for example one that is too long.
+    if let Err(problem) = path.symlink_metadata()
+        && problem.kind() != ErrorKind::NotFound
+    {
+        return Err(problem).with_context(|| format!("cannot write {}", path.display()));
     }
     // A file without a name: it leaves no trace however this ends.
     tempfile::tempfile_in(folder_of(path)).with_context(|| format!("cannot write {}", path.display()))?;
@@ -120,5 +147,20 @@ pub fn shell_word(name: &str) -> String {
         name.to_owned()
     } else {
         format!("'{}'", name.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_name_commands_a_terminal() {
+        assert_eq!(harmless("a\u{1b}[31mred\u{7}"), r"a\u{1b}[31mred\u{7}");
+        assert_eq!(harmless("\u{202e}gnp.exe"), r"\u{202e}gnp.exe");
+        assert_eq!(harmless("a\u{9b}2J\r"), r"a\u{9b}2J\u{d}");
+        assert!(matches!(harmless("R² ± σ\tµg/l\n"), Cow::Borrowed(_)));
+        let shown = table(["target\u{1b}c"], vec![vec!["x\u{8}".to_owned()]]).to_string();
+        assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{shown:?}");
     }
 }

@@ -132,6 +132,8 @@ fn a_full_disk_is_an_error() {
         &["inspect", "model.json"],
         &["inspect", "model.json", "--json"],
         &["verify", "model.json"],
+        &["--help"],
+        &["--version"],
     ] {
         let ran = Ran::from(folder.command(arguments).stdout(full()).output().unwrap());
         assert_eq!(ran.code, 1, "{arguments:?}");
@@ -146,6 +148,33 @@ fn a_full_disk_is_an_error() {
     assert!(folder.names().contains(&"unheard.json".to_string()));
     folder
         .fails(&["fit", "cohort.csv", "--targets=cost", "--ignore=id", "--features=10", "-o/dev/full"], &["/dev/full"]);
+}
+
+/// Found out before the fit, not after it.
+#[test]
+fn an_output_that_cannot_be_written_is_refused_at_once() {
+    let folder = fitted();
+    std::fs::create_dir(folder.path("results")).unwrap();
+    let long = format!("-o{}.json", "x".repeat(300));
+    for (output, why) in [("-oresults", "results is a folder; name a file in it"), (&long, "cannot write xxx")] {
+        let ran = folder.fails(&["fit", "cohort.csv", "--targets=cost", output], &[why]);
+        assert!(!ran.err.contains("note:"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn names_from_files_do_not_command_a_terminal() {
+    let folder = Folder::new();
+    let rows: String = (0..12).map(|n| format!("{n},{},{}\n", n % 5, 2 * n)).collect();
+    folder.put("escape.csv", format!("a\u{1b}[31m,b\u{202e},y\n{rows}"));
+    let ran = folder.run(&["fit", "escape.csv", "--targets=y", "--check=off", "-om.json"]);
+    let missing = folder.run(&["fit", "escape.csv", "--targets=z\u{1b}c", "-on.json"]);
+    let shown = folder.run(&["inspect", "m.json"]);
+    assert_eq!((ran.code, missing.code, shown.code), (0, 1, 0), "{}{}{}", ran.err, missing.err, shown.err);
+    for text in [&ran.err, &missing.err, &shown.out] {
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    }
+    assert!(shown.out.contains(r"a\u{1b}[31m"), "{}", shown.out);
 }
 
 /// A quota of a few kilobytes in place of a small disk: the write in the middle of the file fails.

@@ -231,6 +231,9 @@ pub struct CosineSettings {
     pub tolerance: f64,
 }
 
+/// Each keeps a whole fit until the best is known.
+const MOST_RESTARTS: usize = 1000;
+
 impl CosineSettings {
     /// A reading of the paper: RBF cosines with random offsets, one noise precision, free precisions with vague priors,
     /// pruning, γ by Adam on the bound. What the text leaves open (start, pruning, scale of the targets, step size, when to
@@ -334,6 +337,10 @@ impl CosineSettings {
         }
         positive("learning-rate", self.learning_rate)?;
         positive("tolerance", self.tolerance)?;
+        if self.restarts > MOST_RESTARTS {
+            let problem = format!("{} are too many; take at most {MOST_RESTARTS}", self.restarts);
+            return Err(Error::Setting { name: "restarts", problem });
+        }
         at_least_one("restarts", self.restarts)
     }
 }
