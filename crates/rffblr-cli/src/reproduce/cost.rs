@@ -18,10 +18,36 @@ use std::time::Instant;
 
 /// Inputs of the synthetic data.
 const INPUTS: usize = 50;
-/// Products of two inputs that make up a target.
+/// Products of two inputs that make up a target of [`Data::Products`], and its noise; the signal has variance 1.
 const PRODUCTS: usize = 10;
-/// Standard deviation of the noise; that of the signal is 1.
 const NOISE: f64 = 0.3;
+/// Inputs that a target of [`Data::Linear`] depends on, and its noise; the signal has variance 20.
+const RELEVANT: usize = 20;
+const LINEAR_NOISE: f64 = 2.0;
+
+/// How targets depend on inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Data {
+    /// Sums of products of two inputs.
+    #[default]
+    Products,
+    /// Linear in some of the inputs, as the script of the paper's authors draws them.
+    Linear,
+}
+
+impl Data {
+    pub const ALL: [Data; 2] = [Data::Products, Data::Linear];
+}
+
+impl std::fmt::Display for Data {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Data::Products => "products",
+            Data::Linear => "linear",
+        })
+    }
+}
 
 /// One fit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,6 +66,8 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Key {
     pub method: String,
+    #[serde(default)]
+    pub data: Data,
     pub tasks: usize,
     pub samples: usize,
     /// Counted from 1; also the seed of the data and of the fit.
@@ -73,8 +101,8 @@ pub fn measure(key: &Key) -> Result<Record> {
         let method = by_name(&key.method)?;
         let plan = Plan::seeded(u64::from(key.repetition));
         // The first products of a thread reserve buffers that are there for good.
-        method.fit(&draw(50, 2, 1)?, &plan)?;
-        let data = draw(key.samples, key.tasks, u64::from(key.repetition))?;
+        method.fit(&draw(key.data, 50, 2, 1)?, &plan)?;
+        let data = draw(key.data, key.samples, key.tasks, u64::from(key.repetition))?;
         let (start, processor, memory) = (Instant::now(), thread_seconds(), resident("VmRSS"));
         let fitted = method.fit(&data, &plan)?;
         let wall_seconds = start.elapsed().as_secs_f64();
@@ -98,25 +126,31 @@ fn resident(field: &str) -> Option<u64> {
     Some(1024 * value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
 }
 
-/// Targets that are sums of products of two inputs, and noise.
-pub fn draw(samples: usize, tasks: usize, seed: u64) -> Result<Dataset> {
+/// Normal inputs, and targets of them.
+pub fn draw(data: Data, samples: usize, tasks: usize, seed: u64) -> Result<Dataset> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let inputs = Mat::from_fn(samples, INPUTS, |_, _| normal());
     let mut targets = Mat::zeros(samples, tasks);
     for task in 0..tasks {
-        for product in 0..PRODUCTS {
-            let weight = normal() / (PRODUCTS as f64).sqrt();
-            // Neighbouring tasks share half of their products.
-            let first = (5 * task + 3 * product) % INPUTS;
-            let second = (5 * task + 7 * product + 1) % INPUTS;
-            for row in 0..samples {
-                targets[(row, task)] += weight * inputs[(row, first)] * inputs[(row, second)];
+        let mut add = |weight: f64, term: &dyn Fn(usize) -> f64| {
+            targets.col_as_slice_mut(task).iter_mut().enumerate().for_each(|(row, y)| *y += weight * term(row));
+        };
+        match data {
+            Data::Products => {
+                for product in 0..PRODUCTS {
+                    // Neighbouring tasks share half of their products.
+                    let first = (5 * task + 3 * product) % INPUTS;
+                    let second = (5 * task + 7 * product + 1) % INPUTS;
+                    let weight = normal() / (PRODUCTS as f64).sqrt();
+                    add(weight, &|row| inputs[(row, first)] * inputs[(row, second)]);
+                }
             }
+            Data::Linear => (0..RELEVANT).for_each(|input| add(normal(), &|row| inputs[(row, input)])),
         }
-        for row in 0..samples {
-            targets[(row, task)] += NOISE * normal();
-        }
+        let noise = if data == Data::Products { NOISE } else { LINEAR_NOISE };
+        let column = targets.col_as_slice_mut(task);
+        column.iter_mut().for_each(|y: &mut f64| *y += noise * normal());
     }
     Ok(Dataset::new(inputs, targets)?)
 }
@@ -127,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_data_are_products_and_noise() {
-        let data = draw(4000, 3, 7).unwrap();
+        let data = draw(Data::Products, 4000, 3, 7).unwrap();
         assert_eq!((data.rows(), data.inputs().ncols(), data.targets().ncols()), (4000, INPUTS, 3));
         // No input says anything about a target by itself: correlations of 4000 rows stay near 1/√4000.
         for task in 0..3 {
@@ -138,6 +172,26 @@ mod tests {
                 let product = (0..4000).map(|row| target(row) * data.inputs()[(row, input)]).sum::<f64>() / 4000.0;
                 assert!(product.abs() < 0.2 * variance.sqrt(), "{task} {input} {product}");
             }
+        }
+    }
+
+    /// Only the relevant inputs say anything about a target, and their weights and noise account for all of its variance.
+    #[test]
+    fn linear_data_are_linear_in_some_inputs() {
+        let data = draw(Data::Linear, 20_000, 2, 3).unwrap();
+        let moment = |task: usize, input: usize| {
+            let products = (0..20_000).map(|row| data.targets()[(row, task)] * data.inputs()[(row, input)]);
+            products.sum::<f64>() / 20_000.0
+        };
+        for task in 0..2 {
+            let slopes: Vec<f64> = (0..INPUTS).map(|input| moment(task, input)).collect();
+            assert!(slopes[RELEVANT..].iter().all(|slope| slope.abs() < 0.2), "{slopes:?}");
+            let explained: f64 = slopes[..RELEVANT].iter().map(|slope| slope * slope).sum();
+            let variance = (0..20_000).map(|row| data.targets()[(row, task)].powi(2)).sum::<f64>() / 20_000.0;
+            assert!(
+                (variance - explained - LINEAR_NOISE * LINEAR_NOISE).abs() < 0.05 * variance,
+                "{variance} {explained}"
+            );
         }
     }
 

@@ -11,6 +11,8 @@ pub enum Block {
     Heading(String),
     Paragraph(String),
     Table(Table),
+    /// A table whose cells are sentences.
+    Words(Table),
     /// A picture as SVG, under this name beside the document.
     Figure {
         file: String,
@@ -42,7 +44,8 @@ const STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;max-width:76rem;margin:2rem auto;padding:0 1rem}\
 table{border-collapse:collapse;display:block;overflow-x:auto;font-variant-numeric:tabular-nums;font-size:.85rem}\
 th,td{padding:.25rem .6rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}\
-th:first-child,td:first-child{text-align:left}\
+th:first-child,td:first-child,.words th,.words td{text-align:left}\
+.words td{white-space:normal;vertical-align:top;min-width:7rem}\
 figure{margin:1rem 0}figure svg{max-width:100%;height:auto;background:#fff}\
 figcaption{font-size:.9rem}";
 
@@ -55,17 +58,8 @@ impl Document {
                 Block::Heading(text) => out += &format!("## {text}\n"),
                 Block::Paragraph(text) => out += &format!("{text}\n"),
                 Block::Figure { file, caption, .. } => out += &format!("![{caption}]({file})\n"),
-                Block::Table(table) => {
-                    out += &format!("| {} |\n", table.header.join(" | "));
-                    out += &format!("|---|{}\n", "--:|".repeat(table.header.len().saturating_sub(1)));
-                    for row in &table.rows {
-                        let cells = row.iter().map(|entry| match entry.is_bold {
-                            true => format!("**{}**", entry.text),
-                            false => entry.text.clone(),
-                        });
-                        out += &format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
-                    }
-                }
+                Block::Table(table) => out += &table.markdown("--:|"),
+                Block::Words(table) => out += &table.markdown("---|"),
             }
         }
         out
@@ -77,15 +71,18 @@ impl Document {
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n<meta \
              name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n"
         );
-        for block in &self.blocks {
+        for (number, block) in self.blocks.iter().enumerate() {
             match block {
                 Block::Heading(text) => out += &format!("<h2>{}</h2>\n", escape(text)),
                 Block::Paragraph(text) => out += &format!("<p>{}</p>\n", escape(text)),
                 Block::Figure { caption, svg, .. } => {
+                    // Names inside a picture must not be those of another on the same page.
                     let svg = svg.find("<svg").map_or("", |start| &svg[start..]);
+                    let svg = svg.replace("kuva-", &format!("figure{number}-"));
                     out += &format!("<figure>{svg}<figcaption>{}</figcaption></figure>\n", escape(caption));
                 }
-                Block::Table(table) => table.html(&mut out),
+                Block::Table(table) => table.html(&mut out, ""),
+                Block::Words(table) => table.html(&mut out, " class=\"words\""),
             }
         }
         out + "</body></html>\n"
@@ -93,10 +90,24 @@ impl Document {
 }
 
 impl Table {
-    fn html(&self, out: &mut String) {
+    /// `column` is what aligns every column but the first.
+    fn markdown(&self, column: &str) -> String {
+        let mut out = format!("| {} |\n", self.header.join(" | "));
+        out += &format!("|---|{}\n", column.repeat(self.header.len().saturating_sub(1)));
+        for row in &self.rows {
+            let cells = row.iter().map(|entry| match entry.is_bold {
+                true => format!("**{}**", entry.text),
+                false => entry.text.clone(),
+            });
+            out += &format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+        }
+        out
+    }
+
+    fn html(&self, out: &mut String, attributes: &str) {
         let header: String =
             self.header.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
-        let _ = writeln!(out, "<table><thead><tr>{header}</tr></thead><tbody>");
+        let _ = writeln!(out, "<table{attributes}><thead><tr>{header}</tr></thead><tbody>");
         for row in &self.rows {
             let cells: String = row
                 .iter()
@@ -124,17 +135,22 @@ mod tests {
         let bold = Entry { text: "0.5".into(), is_bold: true };
         let rows = vec![vec![Entry::plain("a<b"), bold]];
         let table = Table { header: vec!["set".into(), "R²".into()], rows };
-        let figure = Block::Figure { file: "f.svg".into(), caption: "look".into(), svg: "<?xml?><svg>1</svg>".into() };
-        let blocks = vec![Block::Heading("h".into()), Block::Paragraph("p & q".into()), Block::Table(table), figure];
+        let words = Table { header: vec!["claim".into(), "verdict".into()], rows: Vec::new() };
+        let svg = "<?xml?><svg id=\"kuva-clip-0\">1</svg>".into();
+        let figure = Block::Figure { file: "f.svg".into(), caption: "look".into(), svg };
+        let text = [Block::Heading("h".into()), Block::Paragraph("p & q".into())];
+        let blocks = text.into_iter().chain([Block::Table(table), figure, Block::Words(words)]).collect();
         let document = Document { title: "T".into(), blocks };
-        let markdown = "# T\n\n## h\n\np & q\n\n| set | R² |\n|---|--:|\n| a<b | **0.5** |\n\n![look](f.svg)\n";
+        let markdown = "# T\n\n## h\n\np & q\n\n| set | R² |\n|---|--:|\n| a<b | **0.5** |\n\n![look](f.svg)\n\n\
+                        | claim | verdict |\n|---|---|\n";
         assert_eq!(document.markdown(), markdown);
         let html = document.html();
         for part in [
             "<h2>h</h2>",
             "<p>p &amp; q</p>",
             "<td>a&lt;b</td><td><strong>0.5</strong></td>",
-            "<figure><svg>1</svg><figcaption>look</figcaption></figure>",
+            "<figure><svg id=\"figure3-clip-0\">1</svg><figcaption>look</figcaption></figure>",
+            "<table class=\"words\">",
         ] {
             assert!(html.contains(part), "{part}");
         }

@@ -2,6 +2,7 @@
 //! can be interrupted; tables and figures are made from them alone.
 
 mod ablation;
+mod claims;
 mod cost;
 mod document;
 mod figure2;

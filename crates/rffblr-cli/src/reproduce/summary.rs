@@ -1,5 +1,6 @@
 //! The summary of Table 2, made from raw records and nothing else.
 
+use super::claims;
 use super::document::{Block, Document, Entry, Table};
 use super::plot::{self, Curve, Look, Panel, Picture};
 use super::published::{self, Measure};
@@ -126,7 +127,7 @@ impl Comparison {
         Comparison { methods, datasets: datasets(records), cells }
     }
 
-    fn records(&self, method: &str, dataset: &str) -> &[Record] {
+    pub fn records(&self, method: &str, dataset: &str) -> &[Record] {
         self.cells.get(&(method.to_owned(), dataset.to_owned())).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -235,11 +236,7 @@ impl Comparison {
     fn document(&self, picture: &Picture) -> Document {
         let text = |text: &str| Block::Paragraph(text.to_owned());
         let mut blocks = vec![Block::Paragraph(provenance(self.cells.values().flatten()))];
-        blocks.push(Block::Figure {
-            file: "table2.svg".into(),
-            caption: "Task R² (above) and pooled R² (below) of every method, mean of the folds".into(),
-            svg: picture.svg.clone(),
-        });
+        blocks.push(Block::Figure { file: "table2.svg".into(), caption: FIGURE.into(), svg: picture.svg.clone() });
         for quantity in [&TASK_R2, &POOLED_R2] {
             blocks.push(Block::Heading(format!("{} at a glance", quantity.title)));
             blocks.push(Block::Table(self.glance(quantity)));
@@ -264,6 +261,7 @@ impl Comparison {
         }
         blocks.push(Block::Heading("What agrees with the paper".into()));
         blocks.extend(self.agreement().into_iter().map(Block::Paragraph));
+        blocks.extend(claims::of_accuracy(self));
         if self.cells.values().flatten().any(|record| record.scores_in_range.is_some()) {
             for quantity in &IN_RANGE {
                 blocks.push(Block::Heading(quantity.title.into()));
@@ -381,7 +379,7 @@ impl Comparison {
 
     fn picture(&self) -> Result<Picture> {
         let panels = [self.panel(&TASK_R2, true), self.panel(&POOLED_R2, false)];
-        plot::draw(&panels, 1, (1000.0, 380.0))
+        plot::draw(&panels, 1, (1100.0, 440.0))
     }
 
     fn panel(&self, quantity: &Quantity, is_first: bool) -> Panel {
@@ -390,31 +388,42 @@ impl Comparison {
         let mut lowest = 0.0f64;
         let mut curves = Vec::new();
         for (number, method) in self.methods.iter().enumerate() {
-            let mut points = Vec::new();
+            let mut curve = Curve::new(method, Vec::new(), Look::Points, number);
             for (at, dataset) in self.datasets.iter().enumerate() {
-                if let Some(summary) = self.summary(method, dataset, quantity)
-                    && summary.mean.is_finite()
+                if let Some(Summary { mean, sd }) = self.summary(method, dataset, quantity)
+                    && mean.is_finite()
                 {
-                    // Far below the axis nothing more can be distinguished.
-                    let shown = summary.mean.max(-0.15);
-                    lowest = lowest.min(shown);
-                    points.push((at as f64 + 1.0 + offset(number), shown));
+                    let error = standard_error(sd, self.records(method, dataset).len());
+                    lowest = lowest.min(mean);
+                    curve.points.push((at as f64 + 1.0 + offset(number), mean));
+                    curve.spread.push((mean - error, mean + error));
+                    curve.labels.push(self.mark(method, dataset).trim().to_owned());
                 }
             }
-            let (spread, labels) = (Vec::new(), Vec::new());
-            curves.push(Curve { name: method.clone(), points, spread, labels, look: Look::Points, style: number });
+            curves.push(curve);
         }
         Panel {
             title: if is_first { "Accuracy on rows not seen, ten folds".into() } else { String::new() },
             x_title: if is_first { String::new() } else { "data set".into() },
             y_title: quantity.title.into(),
             curves,
-            y_range: Some((if lowest < 0.0 { -0.2 } else { 0.0 }, 1.05)),
+            y_range: Some(((lowest - 0.05).max(LOWEST), 1.05)),
             categories: self.datasets.clone(),
             ..Panel::default()
         }
     }
 }
+
+const FIGURE: &str = "Task R² (above) and pooled R² (below) of every method: mean of the folds, bars of one standard error; \
+                      ° coarse grid, ↓ a value below the axis";
+
+/// Of a mean over folds, from their population standard deviation.
+pub fn standard_error(sd: f64, folds: usize) -> f64 {
+    sd / (folds.max(2) as f64 - 1.0).sqrt()
+}
+
+/// R² below this is not drawn in place but at the edge, with its value.
+pub const LOWEST: f64 = -0.5;
 
 const IN_RANGE_NOTE: &str = "\
 Of the same fits: every test input that lies outside the values it has in the training rows is moved to the nearest of \

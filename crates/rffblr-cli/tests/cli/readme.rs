@@ -56,3 +56,31 @@ fn the_demo() {
     let folder = Folder::new();
     assert_shown(&shown, &folder.done(&["demo"]).out);
 }
+
+/// Every function and type that the walk from the paper to the code names is where its link points, and every link of the
+/// pages about the paper leads to a file.
+#[test]
+fn the_walk_from_the_paper_leads_to_the_code() {
+    let docs = format!("{}/../../docs", env!("CARGO_MANIFEST_DIR"));
+    let mut named = 0;
+    for page in ["from-paper-to-code.md", "paper.md"] {
+        let text = std::fs::read_to_string(format!("{docs}/{page}")).unwrap();
+        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap_or_default()) {
+            let file = link.split('#').next().unwrap_or_default();
+            assert!(link.starts_with("http") || std::fs::metadata(format!("{docs}/{file}")).is_ok(), "{page}: {link}");
+        }
+        for (name, rest) in text.split("[`").skip(1).filter_map(|rest| rest.split_once("`](")) {
+            let file = rest.split(')').next().unwrap_or_default();
+            let source = std::fs::read_to_string(format!("{docs}/{file}")).unwrap();
+            let defines = |line: &str| {
+                ["fn", "struct", "enum"].iter().any(|kind| {
+                    let after = line.split_once(&format!("{kind} {name}")).map(|(_, after)| after.chars().next());
+                    after.is_some_and(|next| !next.is_some_and(|next| next.is_alphanumeric() || next == '_'))
+                })
+            };
+            assert!(source.lines().any(defines), "{page}: {file} has no {name}");
+            named += 1;
+        }
+    }
+    assert!(named > 30, "{named}");
+}

@@ -132,11 +132,10 @@ impl Training {
         for group in &self.problem.groups {
             let mut features = group.rows_of(&features).into_owned();
             scale_rows(&mut features, &group.root);
-            for (column, &task) in group.tasks.iter().enumerate() {
-                let targets = group.targets.col_as_slice(column);
-                let mass = self.problem.count[task];
-                by_task.push((task, maximise(&features, targets, mass, rule, threads)));
-            }
+            // Tasks of a group have the same rows, and so the same sum of weights.
+            let mass = group.tasks.first().map_or(0.0, |&task| self.problem.count[task]);
+            let found = maximise(&features, &group.targets, mass, rule, threads);
+            by_task.extend(group.tasks.iter().copied().zip(found));
         }
         by_task.sort_by_key(|(task, _)| *task);
         by_task.into_iter().map(|(_, relevance)| relevance).collect()

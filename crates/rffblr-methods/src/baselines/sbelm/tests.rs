@@ -1,6 +1,6 @@
 //! The golden file, the two forms against each other, the evidence by its definition, and limiting cases.
 
-use super::evidence::{Climb, Posterior, Relevance, Rule, maximise};
+use super::evidence::{Climb, Design, Moment, Posterior, Relevance, Rule, maximise};
 use super::{Layer, PER_ROW, SbElm, Training, grid};
 use crate::baselines::extremes::survives_extremes;
 use crate::golden::{golden, matrix, vector};
@@ -55,6 +55,19 @@ fn spread(relevance: &Relevance, count: usize) -> Vec<f64> {
     out
 }
 
+/// The posterior in one of the two forms.
+fn moment(climb: &mut Climb<'_>, by_rows: bool) -> Moment {
+    let threads = Threads::ONE;
+    let spread = if by_rows { climb.spread_by_rows(threads) } else { climb.spread_by_features(threads) };
+    spread.unwrap().moment(climb, threads)
+}
+
+/// One task alone.
+fn maximise_one(features: &Mat<f64>, targets: &[f64], mass: f64, rule: Rule) -> Relevance {
+    let targets = Mat::from_fn(targets.len(), 1, |n, _| targets[n]);
+    maximise(features, &targets, mass, rule, Threads::ONE).remove(0)
+}
+
 #[test]
 fn the_first_step_of_the_golden_file_in_both_forms() {
     let file = golden("sbelm.json");
@@ -64,10 +77,9 @@ fn the_first_step_of_the_golden_file_in_both_forms() {
         let evidence = ln_density(&features, &targets, &vec![precision; features.ncols()], noise);
         assert!((evidence - number(&expected["log_evidence"])).abs() < 1e-10);
         for by_rows in [false, true] {
-            let mut climb = Climb::new(&features, &targets, targets.len() as f64, precision, noise);
-            let moment =
-                if by_rows { climb.moment_by_rows(Threads::ONE) } else { climb.moment_by_features(Threads::ONE) };
-            let moment = moment.unwrap();
+            let design = Design::new(&features);
+            let mut climb = Climb::new(&design, &targets, targets.len() as f64, precision, noise);
+            let moment = moment(&mut climb, by_rows);
             climb.update(&moment, f64::INFINITY);
             close("mu", &moment.weights, &vector(&expected["mu"]), 1e-10);
             close("alpha", &climb.precisions, &vector(&expected["alpha"]), 1e-9);
@@ -84,7 +96,8 @@ fn the_fixed_point_of_the_golden_file() {
     let mean = targets.iter().sum::<f64>() / 25.0;
     let variance = targets.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / 25.0;
     assert!((number(&file["beta0"]) - 1.0 / variance).abs() < 1e-12);
-    let mut climb = Climb::new(&features, &targets, 25.0, number(&file["alpha0"]), number(&file["beta0"]));
+    let design = Design::new(&features);
+    let mut climb = Climb::new(&design, &targets, 25.0, number(&file["alpha0"]), number(&file["beta0"]));
     for _ in 0..2000 {
         let moment = climb.moment(Threads::ONE).unwrap();
         climb.update(&moment, f64::INFINITY);
@@ -101,7 +114,7 @@ fn the_fixed_point_of_the_golden_file() {
     let evidence = ln_density(&kept, &targets, &climb.precisions, climb.noise);
     assert!((evidence - number(&file["converged"]["log_evidence"])).abs() < 1e-7, "{evidence}");
     // The usual start and stop come out near it: t is not quite centred, so β starts elsewhere.
-    let usual = maximise(&features, &targets, 25.0, Rule::USUAL, Threads::ONE);
+    let usual = maximise_one(&features, &targets, 25.0, Rule::USUAL);
     close("usual", &spread(&usual, 10), &vector(&file["converged"]["w"]), 1e-2);
 }
 
@@ -115,12 +128,11 @@ fn primal_is_dual() {
         scale_rows(&mut features, &root);
         scale_rows(&mut targets, &root);
         let mass = dot(&root, &root);
+        let design = Design::new(&features);
         let step = |by_rows: bool| {
-            let mut climb = Climb::new(&features, targets.col_as_slice(0), mass, 1.0, 3.0);
+            let mut climb = Climb::new(&design, targets.col_as_slice(0), mass, 1.0, 3.0);
             climb.precisions = (0..count).map(|m| 10f64.powi(m as i32 % 7 - 2)).collect();
-            let moment =
-                if by_rows { climb.moment_by_rows(Threads::ONE) } else { climb.moment_by_features(Threads::ONE) };
-            let moment = moment.unwrap();
+            let moment = moment(&mut climb, by_rows);
             climb.update(&moment, f64::INFINITY);
             (moment, climb)
         };
@@ -128,6 +140,47 @@ fn primal_is_dual() {
         close("mu", &rows_moment.weights, &moment.weights, 1e-11);
         close("g", &rows_moment.determined, &moment.determined, 1e-11);
         close("beta", &[rows_climb.noise], &[climb.noise], 1e-9);
+    }
+}
+
+/// Tasks that share their start and ΦᵀΦ find what each finds alone, by rows as long as there are more features than rows
+/// and by features of its own afterwards.
+#[test]
+fn sharing_changes_nothing() {
+    let (rows, count) = (60, 121);
+    let features = normal(rows, count, 30);
+    let noise = normal(rows, 3, 31);
+    let mut targets = Mat::from_fn(rows, 3, |n, c| features[(n, c)] - 0.4 * features[(n, 7)] + 0.5 * noise[(n, c)]);
+    for c in 0..3 {
+        let root = (dot(targets.col_as_slice(c), targets.col_as_slice(c)) / rows as f64).sqrt();
+        // The last has another variance, and so a start of its own.
+        let scale = if c == 2 { 2.0 } else { 1.0 };
+        targets.col_as_slice_mut(c).iter_mut().for_each(|t| *t *= scale / root);
+    }
+    let rule = Rule { first_precision: 60.0, ..Rule::USUAL };
+    let found = maximise(&features, &targets, rows as f64, rule, Threads::ONE);
+    for (c, found) in found.iter().enumerate() {
+        let targets = targets.col_as_slice(c);
+        let variance = dot(targets, targets) / rows as f64;
+        let design = Design::new(&features);
+        let mut climb = Climb::new(&design, targets, rows as f64, 60.0, 1.0 / variance);
+        let mut now = moment(&mut climb, true);
+        let mut forms = [0; 2];
+        for _ in 0..rule.most_iterations {
+            let moved = climb.update(&now, rule.largest_noise_precision / variance);
+            climb.prune(rule.largest_precision);
+            let by_rows = climb.active.len() > rows;
+            forms[usize::from(by_rows)] += 1;
+            now = moment(&mut climb, by_rows);
+            if moved < rule.tolerance {
+                break;
+            }
+        }
+        assert!(forms[0] > 0 && forms[1] > 0, "{forms:?}");
+        assert_eq!(found.active, climb.active);
+        close("weights", &found.weights, &now.weights, 1e-9);
+        close("precisions", &found.precisions, &climb.precisions, 1e-7);
+        close("noise", &[found.noise_variance], &[1.0 / climb.noise], 1e-9);
     }
 }
 
@@ -140,7 +193,7 @@ fn the_fixed_point_is_a_summit_of_the_evidence() {
         let targets: Vec<f64> =
             (0..rows).map(|n| features[(n, 0)] - 0.5 * features[(n, 3)] + 0.3 * noise[(n, 0)]).collect();
         let rule = Rule { tolerance: 1e-10, most_iterations: 20_000, ..Rule::USUAL };
-        let found = maximise(&features, &targets, rows as f64, rule, Threads::ONE);
+        let found = maximise_one(&features, &targets, rows as f64, rule);
         assert!(found.active.contains(&0) && found.active.len() < count, "{:?}", found.active);
         let kept = select_columns(features.as_ref(), &found.active);
         let noise = 1.0 / found.noise_variance;
@@ -199,8 +252,8 @@ fn a_weight_of_two_is_the_row_twice() {
     scale_rows(&mut weighted, &root);
     scale_rows(&mut weighted_targets, &root);
     let (repeated, repeated_targets) = (select_rows(features.as_ref(), &rows), select_rows(targets.as_ref(), &rows));
-    let a = maximise(&weighted, weighted_targets.col_as_slice(0), 16.0, Rule::USUAL, Threads::ONE);
-    let b = maximise(&repeated, repeated_targets.col_as_slice(0), 16.0, Rule::USUAL, Threads::ONE);
+    let a = maximise_one(&weighted, weighted_targets.col_as_slice(0), 16.0, Rule::USUAL);
+    let b = maximise_one(&repeated, repeated_targets.col_as_slice(0), 16.0, Rule::USUAL);
     assert_eq!(a.active, b.active);
     close("weights", &a.weights, &b.weights, 1e-8);
     close("noise", &[a.noise_variance], &[b.noise_variance], 1e-8);
@@ -209,18 +262,18 @@ fn a_weight_of_two_is_the_row_twice() {
 #[test]
 fn limiting_targets() {
     let features = normal(10, 12, 9);
-    let constant = maximise(&features, &[0.0; 10], 10.0, Rule::USUAL, Threads::ONE);
+    let constant = maximise_one(&features, &[0.0; 10], 10.0, Rule::USUAL);
     assert!(constant.active.is_empty() && constant.noise_variance == 0.0);
     // Orthogonal to every feature: all leave, and what remains is noise.
     let ones = Mat::from_fn(10, 3, |n, _| f64::from(n < 5));
     let targets: Vec<f64> =
         (0..10).map(|n| if n % 2 == 0 { 1.0 } else { -1.0 } * f64::from(!(4..=5).contains(&n))).collect();
-    let nothing = maximise(&ones, &targets, 10.0, Rule::USUAL, Threads::ONE);
+    let nothing = maximise_one(&ones, &targets, 10.0, Rule::USUAL);
     assert!(nothing.active.is_empty(), "{nothing:?}");
     assert!((nothing.noise_variance - 0.8).abs() < 1e-12);
     // A target the features meet exactly: the noise stops at its bound, and nothing is infinite.
     let exact: Vec<f64> = (0..10).map(|n| features[(n, 2)]).collect();
-    let met = maximise(&features, &exact, 10.0, Rule::USUAL, Threads::ONE);
+    let met = maximise_one(&features, &exact, 10.0, Rule::USUAL);
     assert!(met.weights.iter().all(|w| w.is_finite()));
     assert!(met.noise_variance >= 0.99e-6 * dot(&exact, &exact) / 10.0, "{}", met.noise_variance);
 }
@@ -287,7 +340,7 @@ fn tasks_with_gaps_learn_from_their_own_rows() {
     let scale = &training.scales.targets;
     let alone: Vec<f64> = observed.iter().map(|&n| (data.targets()[(n, 1)] - scale.mean[1]) / scale.scale[1]).collect();
     let rule = Rule { first_precision: 40.0, ..Rule::USUAL };
-    let expected = maximise(&features, &alone, 30.0, rule, Threads::ONE);
+    let expected = maximise_one(&features, &alone, 30.0, rule);
     assert_eq!(found[1].active, expected.active);
     close("weights", &found[1].weights, &expected.weights, 1e-10);
 }
