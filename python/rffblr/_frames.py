@@ -3,6 +3,7 @@
 Neither library is imported unless the caller uses it: an object of a library is only there if the library is.
 """
 
+import datetime
 import sys
 from typing import Any
 
@@ -40,7 +41,7 @@ def columns_of(frame: Any, names: list[str]) -> list[tuple[str, Any]]:
     """The columns of a frame under the names given: a list of ``(name, numbers)`` and ``(name, (levels, codes))``.
 
     Numbers, booleans included, become ``float64`` with NaN for missing cells; text and categories become levels and
-    codes. Anything else, dates above all, is refused.
+    codes, and so do dates and times, as a file would have them. Anything else is refused.
     """
     library = library_of(frame)
     out = []
@@ -49,8 +50,8 @@ def columns_of(frame: Any, names: list[str]) -> list[tuple[str, Any]]:
         cells = _pandas_cells(column) if library == "pandas" else _polars_cells(column)
         if cells is None:
             raise TypeError(
-                f"column '{name}' is of type {column.dtype}, which is neither a number nor text; "
-                "turn it into one of them, for example a date into days, or leave the column out"
+                f"column '{name}' is of type {column.dtype}, which is neither a number nor a text nor a date; "
+                "turn it into one of them, for example a duration into days, or leave the column out"
             )
         out.append((name, cells))
     return out
@@ -66,6 +67,9 @@ def _pandas_cells(column: Any) -> Any:
         if types.is_complex_dtype(column.dtype):
             return None
         return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if types.is_datetime64_any_dtype(column.dtype):
+        codes, moments = pd.factorize(column)
+        return _coded([moment.isoformat() for moment in moments], codes)
     if types.is_string_dtype(column.dtype) or types.is_object_dtype(column.dtype):
         return _object_cells(column.to_numpy(dtype=object), column.isna().to_numpy())
     return None
@@ -81,7 +85,7 @@ def _polars_cells(column: Any) -> Any:
         ).to_list()
         place = {level: code for code, level in enumerate(levels)}
         return _coded(levels, [-1 if cell is None else place[cell] for cell in column.to_list()])
-    if column.dtype == pl.String:
+    if column.dtype == pl.String or column.dtype in (pl.Date, pl.Datetime, pl.Time):
         return _object_cells(np.asarray(column.to_list(), dtype=object), column.is_null().to_numpy())
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return np.ascontiguousarray(column.cast(pl.Float64).fill_null(np.nan).to_numpy())
@@ -91,18 +95,21 @@ def _polars_cells(column: Any) -> Any:
 
 
 def _object_cells(cells: NDArray[Any], missing: NDArray[np.bool_]) -> Any:
-    """Python objects: numbers if all that are there are numbers, text if all are text; else ``None``."""
+    """Python objects: numbers if all that are there are numbers, text if all are text or all dates; else ``None``."""
     present = cells[~missing]
     if all(isinstance(cell, (int, float, np.number, np.bool_)) for cell in present):
         out = np.full(len(cells), np.nan)
         out[~missing] = present.astype(np.float64)
         return out
-    if not all(isinstance(cell, str) for cell in present):
+    kinds = (datetime.date, datetime.time)
+    dates = all(isinstance(cell, kinds) for cell in present)
+    if not dates and not all(isinstance(cell, str) for cell in present):
         return None
     place: dict[str, int] = {}
     codes = np.full(len(cells), -1, dtype=np.int64)
     for row in np.flatnonzero(~missing):
-        codes[row] = place.setdefault(cells[row], len(place))
+        text = cells[row].isoformat() if dates else cells[row]
+        codes[row] = place.setdefault(text, len(place))
     return _coded(list(place), codes)
 
 
@@ -130,7 +137,10 @@ def targets_of(y: Any) -> tuple[Any, list[str] | None]:
         columns = columns_of(y, [str(name) for name in y.columns])
         for name, values in columns:
             if isinstance(values, tuple):
-                raise ValueError(f"target '{name}' is text; targets must be numbers, NaN where missing")
+                raise ValueError(
+                    f"target '{name}' is text; targets must be numbers, NaN where missing. Classes are not predicted "
+                    "here: with 1 for one of them and 0 for the others, the prediction estimates its probability"
+                )
         cells = [values for _, values in columns]
         return np.column_stack(cells) if cells else np.empty((len(y), 0)), names_of(y)
     cells = _pandas_cells(y) if library == "pandas" else _polars_cells(y)

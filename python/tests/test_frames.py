@@ -99,17 +99,30 @@ def test_rows_without_any_target_are_predicted_not_learned_from():
 
 def test_columns_that_cannot_be_used_are_named():
     pandas, polars, Y = both()
-    dates = pandas.assign(when=pd.date_range("2026-01-01", periods=60))
+    spans = pd.timedelta_range("1 day", periods=60)
     with pytest.raises(TypeError, match="column 'when'.*days"):
-        RFFBLRRegressor().fit(dates, Y)
-
-
-def test_dates_of_polars_are_refused():
-    from datetime import date
-
-    _, polars, Y = both()
+        RFFBLRRegressor().fit(pandas.assign(when=spans), Y)
     with pytest.raises(TypeError, match="column 'when'.*days"):
-        RFFBLRRegressor().fit(polars.with_columns(when=pl.lit(date(2026, 1, 1))), Y)
+        RFFBLRRegressor().fit(polars.with_columns(when=pl.Series(spans.to_pytimedelta())), Y)
+
+
+def test_dates_of_every_kind_are_the_same():
+    pandas, polars, Y = both()
+    days = pd.date_range("2026-01-01", periods=60)
+    frames = [
+        pandas.assign(when=days),
+        pandas.assign(when=days.tz_localize("Europe/Berlin")),
+        pandas.assign(when=[str(day.date()) for day in days]),
+        pandas.assign(when=pd.Series(days.date, dtype=object)),
+        polars.with_columns(when=pl.Series(days.to_pydatetime())),
+        polars.with_columns(when=pl.Series(list(days.date))),
+    ]
+    expected = None
+    for frame in frames:
+        model = RFFBLRRegressor(max_iterations=3).fit(frame, Y)
+        found = model.predict(frame)
+        expected = found if expected is None else expected
+        assert np.array_equal(found, expected)
 
 
 def test_names_are_checked():

@@ -129,7 +129,7 @@ pub fn table(check: &Check, targets: &[String]) -> String {
             with_error(mean.r2[c], f64::NAN),
         ]
     };
-    let header = ["target", "values", "R²", "RMSE", "90 % interval holds", "ridge R²", "mean R²"];
+    let header = ["target", "values", "R²", "RMSE", "90 % holds", "ridge R²", "mean R²"];
     format!(
         "On rows it has not seen: {}\n{}\n{}\n",
         check.how(),

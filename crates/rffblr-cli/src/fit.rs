@@ -4,13 +4,17 @@ use crate::checking::{self, Plan, Wanted, wanted};
 use crate::output::{self, significant};
 use crate::settings::SettingArguments;
 use crate::streamed::{Fitted, fit_files, fit_table, is_streamed};
-use crate::training::{TableArguments, file_of};
+use crate::training::{TableArguments, advised, file_of, wrong};
 use anyhow::{Result, bail};
+use clap::error::ErrorKind;
 use indicatif::ProgressBar;
 use rffblr::data::Dataset;
+use rffblr::explain::Explainer;
+use rffblr::internals::plural;
 use rffblr::metrics::{LEVEL, ReferenceMean, Scores, Spread, with_error};
 use rffblr::{EXACT_ROWS, Form, Iteration, Model, Settings, Stop};
-use rffblr_tables::FileFit;
+use rffblr_tables::{FileFit, Parts};
+use serde_json::json;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -41,6 +45,9 @@ pub struct Arguments {
     /// Say nothing unless it fails
     #[arg(short, long)]
     quiet: bool,
+    /// Print what was learned and how well as JSON, on standard output
+    #[arg(long)]
+    json: bool,
     /// Refits that test it on rows held out, their number or off [default: 5, fewer where there are fewer rows or groups;
     /// none where it would take minutes. With many rows, up to 20 000 of them are held out until the model is scored]
     #[arg(long, value_name = "K", value_parser = wanted)]
@@ -53,6 +60,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let settings = arguments.settings.settings()?;
     let path = arguments.output.clone().unwrap_or_else(|| default_output(&arguments.table.data));
     let to_stdout = output::is_stream(&path);
+    if to_stdout && arguments.json {
+        wrong(
+            ErrorKind::ArgumentConflict,
+            "standard output cannot be both the model (-o -) and --json; name a file for one",
+        );
+    }
     if !to_stdout {
         let data = &arguments.table.data;
         let table = if data.is_dir() { data.clone() } else { file_of(data)? };
@@ -63,28 +76,29 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let paths: Vec<PathBuf> = [&arguments.table.data].into_iter().chain(&arguments.more).cloned().collect();
     let hold_out = arguments.check != Some(Wanted::Off);
     let training = if is_streamed(&paths) || arguments.checkpoint.is_some() {
-        let (_, choice, options) = arguments.table.wanted()?;
+        let names = Parts::open(&paths, &arguments.table.reading())?.names().to_vec();
+        let (choice, options) = arguments.table.wanted(&names)?;
         let (missing, checkpoint) = (arguments.table.missing(), arguments.checkpoint.clone());
         let job = FileFit { choice, missing, settings: settings.clone(), hold_out, checkpoint };
         expect_streamable(arguments)?;
-        match fit_files(&paths, &options, job, arguments.quiet)? {
+        match fit_files(&paths, &options, job, arguments.quiet || arguments.json)? {
             Ok(fitted) => return finish_streamed(arguments, fitted, &path),
             Err(training) => training,
         }
     } else {
-        arguments.table.read(arguments.quiet)?
+        arguments.table.read(arguments.quiet || arguments.json)?
     };
     let (roles, rows) = (training.roles(), training.rows().len());
     let drawn = rows > EXACT_ROWS && matches!(settings.for_rows(rows).form, Form::Drawn { .. });
     let in_one = !matches!(arguments.check, Some(Wanted::Refits(_))) && roles.group.is_none() && roles.time.is_none();
     if drawn && in_one {
-        let fitted = fit_table(&training, &settings.for_rows(rows), hold_out, arguments.quiet)?;
+        let fitted = fit_table(&training, &settings.for_rows(rows), hold_out, arguments.quiet || arguments.json)?;
         return finish_streamed(arguments, fitted, &path);
     }
     let plan = Plan::new(arguments.check, &training, settings.seed)?;
 
     let start = Instant::now();
-    let bar = if arguments.quiet { ProgressBar::hidden() } else { sweeps_bar(&settings) };
+    let bar = if arguments.quiet || arguments.json { ProgressBar::hidden() } else { sweeps_bar(&settings) };
     let fitted = training.fit_observed(&settings, &|sweep| {
         show(&bar, sweep);
         ControlFlow::Continue(())
@@ -92,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     bar.finish_and_clear();
     let mut model = fitted?;
     let seconds = start.elapsed().as_secs_f64();
-    let checked = plan.run(&training, &settings, Some(seconds), arguments.quiet)?;
+    let checked = plan.run(&training, &settings, Some(seconds), arguments.quiet || arguments.json)?;
     let why_not = match checked {
         Ok(check) => {
             model = model.with_check(check)?;
@@ -102,9 +116,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     };
 
     output::deliver(&model.to_json()?, &path, arguments.force)?;
+    if arguments.json {
+        let notes = training.notes().iter().map(advised).collect();
+        return output::print(&facts(&model, &path, training.dataset(), seconds, notes)?);
+    }
     if !arguments.quiet {
         let checked = model.check().map_or(why_not, |check| checking::table(check, model.target_names()));
         let mut text = format!("\n{checked}{}", summary(&model, training.dataset(), seconds)?);
+        text += &what_matters(&model, training.dataset())?;
         if !to_stdout {
             text += &next_steps(&path, &arguments.table.data);
         }
@@ -123,11 +142,14 @@ fn expect_streamable(arguments: &Arguments) -> Result<()> {
 
 /// Writes the model and says how it did.
 fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result<()> {
-    let Fitted { model, rows, seconds } = fitted;
+    let Fitted { model, rows, seconds, sample, notes } = fitted;
     output::deliver(&model.to_json()?, path, arguments.force)?;
     if let Some(checkpoint) = &arguments.checkpoint {
         // The model is there: the way to it is not needed any more.
         let _ = std::fs::remove_file(checkpoint);
+    }
+    if arguments.json {
+        return output::print(&facts(&model, path, &sample, seconds, notes)?);
     }
     if arguments.quiet {
         return Ok(());
@@ -141,13 +163,14 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result
         _ => String::new(),
     };
     let mut text = format!(
-        "\n{checked}\n{rows} rows, {} inputs, {} targets. {}{why}. {} after {} steps, {seconds:.1} s.\n",
-        model.input_names().len(),
-        model.target_names().len(),
+        "\n{checked}\n{rows} rows, {}, {}. {}{why}. {} after {}, {seconds:.1} s.\n",
+        plural(model.input_names().len(), "input"),
+        plural(model.target_names().len(), "target"),
         made_of(&model),
         ended(&model),
-        model.trace().len(),
+        plural(model.trace().len(), "step"),
     );
+    text += &what_matters(&model, &sample)?;
     if !output::is_stream(path) {
         text += &next_steps(path, &arguments.table.data);
     }
@@ -219,18 +242,65 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
         ]
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();
-    let header = ["target", "values", "R²", "RMSE", "90 % interval holds"];
+    let header = ["target", "values", "R²", "RMSE", "90 % holds"];
     Ok(format!(
-        "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{} rows, {} \
-         inputs, {} targets. {}. {} after {} steps, {seconds:.2} s.\n",
+        "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{}, {}, {}. {}. {} \
+         after {}, {seconds:.2} s.\n",
         output::table(header, rows),
-        data.rows(),
-        model.input_names().len(),
-        model.target_names().len(),
+        plural(data.rows(), "row"),
+        plural(model.input_names().len(), "input"),
+        plural(model.target_names().len(), "target"),
         made_of(model),
         ended(model),
-        model.trace().len(),
+        plural(model.trace().len(), "step"),
     ))
+}
+
+/// The inputs that move the predictions most, with the share of their variance that is due to each, on average over the
+/// targets, and the number of rows that were looked at.
+fn most_relevant(model: &Model, data: &Dataset) -> Result<(Vec<(String, f64)>, usize)> {
+    let explainer = Explainer::new(model, data.inputs(), data.weights())?;
+    let (shares, rows) = explainer.first_look()?;
+    let mean = |input: usize| shares.row(input).iter().sum::<f64>() / shares.ncols() as f64;
+    let inputs = explainer.inputs().iter().enumerate();
+    let mut inputs: Vec<(String, f64)> = inputs.map(|(i, input)| (input.name.clone(), mean(i))).collect();
+    inputs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Ok((inputs, rows))
+}
+
+/// The same in a sentence.
+fn what_matters(model: &Model, data: &Dataset) -> Result<String> {
+    const SHOWN: usize = 5;
+    let (inputs, rows) = most_relevant(model, data)?;
+    let shown: Vec<String> =
+        inputs.iter().take(SHOWN).map(|(name, share)| format!("{name} {}", checking::percent(*share))).collect();
+    let average = if model.target_names().len() > 1 { ", mean of the targets" } else { "" };
+    Ok(format!(
+        "What matters most (share of the variance of the prediction{average}; {}): {}.\n",
+        plural(rows, "row"),
+        shown.join(", ")
+    ))
+}
+
+/// What was learned and how well, for programs.
+fn facts(model: &Model, path: &Path, data: &Dataset, seconds: f64, notes: Vec<String>) -> Result<String> {
+    let (inputs, rows) = most_relevant(model, data)?;
+    let share = |(name, share): &(String, f64)| json!({ "input": name, "share": share });
+    let facts = json!({
+        "model": path.display().to_string(),
+        "rows": model.training_rows(),
+        "inputs": model.input_names(),
+        "targets": model.target_names(),
+        "form": model.settings().form.name(),
+        "stop": model.stop(),
+        "steps": model.trace().len(),
+        "objective": model.objective(),
+        "seconds": seconds,
+        "check": model.check(),
+        "relevance": { "rows": rows, "inputs": inputs.iter().map(share).collect::<Vec<_>>() },
+        "notes": notes,
+    });
+    Ok(format!("{facts:#}\n"))
 }
 
 fn made_of(model: &Model) -> String {

@@ -7,6 +7,7 @@ use rffblr::data::{Encoding, MissingInputs, Weights};
 use rffblr::internals::plural;
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::Mat;
+use rffblr::table::date_text;
 use rffblr::{Form, Model, Setting, Sinusoid, Stop};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -34,17 +35,29 @@ pub struct Arguments {
 pub struct VerifyArguments {
     /// Model file written by fit
     model: PathBuf,
+    /// The outcome as JSON; the exit code is the same
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn verify(arguments: &VerifyArguments) -> Result<()> {
     let found = Model::verify(&arguments.model)?;
     let (file, cells) = (arguments.model.display(), found.cells);
+    if arguments.json {
+        let (holds, difference) = (found.holds(), found.largest_difference);
+        let outcome =
+            json!({ "model": file.to_string(), "holds": holds, "probes": cells, "largest_difference": difference });
+        output::print(&format!("{outcome:#}\n"))?;
+    }
     let difference = format!("largest difference {:.1e} predictive standard deviations", found.largest_difference);
     if !found.holds() {
         bail!(
             "{file} does not compute what it stored: {difference} in {cells} probe predictions; do not use it with this \
              program"
         );
+    }
+    if arguments.json {
+        return Ok(());
     }
     output::print(&format!("{file} computes what it stored: {difference} in {cells} probe predictions\n"))
 }
@@ -219,7 +232,11 @@ fn inputs_table(model: &Model, task: usize) -> comfy_table::Table {
                 "1 where missing or a new level".into()
             }
             Some((Encoding::Categorical { .. }, _)) => "1 for this level".into(),
-            Some((Encoding::Numeric { .. } | Encoding::Presence, _)) => "1 where missing".into(),
+            Some((Encoding::Date(date), true)) => format!("days since {}", date_text(date.start)),
+            Some((Encoding::Date(_), _)) if !origin.is_some_and(|raw| raw.marks(&model.input_names()[d])) => {
+                "cycle of the date".into()
+            }
+            Some((Encoding::Numeric { .. } | Encoding::Presence | Encoding::Date(_), _)) => "1 where missing".into(),
             None => String::new(),
         }
     };

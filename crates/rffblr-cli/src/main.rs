@@ -10,6 +10,7 @@ mod fit;
 mod inspect;
 mod output;
 mod predict;
+mod reading;
 mod report;
 mod reproduce;
 mod settings;

@@ -2,16 +2,18 @@
 
 use crate::output;
 use crate::output::significant;
+use crate::reading::ReadingArguments;
 use crate::streamed::is_streamed;
-use crate::training::{delimiter, tell};
+use crate::training::tell;
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use rffblr::data::Encoder;
+use rffblr::data::{EncodeError, Encoder, Note, NoteKind, names_among};
 use rffblr::linalg::Mat;
 use rffblr::metrics::{ReferenceMean, Scores, Spread};
 use rffblr::{Model, Prediction};
 use rffblr_tables as table;
-use rffblr_tables::{Parts, ReadOptions, Table, Writer, write_csv, write_parquet};
+use rffblr_tables::{Parts, ReadOptions, Table, TableFile, Values, Writer, write_csv, write_parquet};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -19,11 +21,13 @@ use std::path::{Path, PathBuf};
 Examples:
   rffblr predict model.json new.csv                       CSV on standard output
   rffblr predict model.json new.csv -o predictions.csv    or .parquet
+  rffblr predict model.json new.xlsx --keep id,visit       with columns of the table beside the predictions
   rffblr predict model.json - --interval 0.5 < new.csv")]
 pub struct Arguments {
     /// Model file written by fit
     model: PathBuf,
-    /// Table with the inputs of the model: CSV, TSV, ARFF or Parquet; - for standard input
+    /// Table with the inputs of the model: CSV, TSV, ARFF, Parquet, Excel or OpenDocument, also packed by gzip or zstd; -
+    /// for standard input
     data: PathBuf,
     /// File to write, ending in .csv or .parquet; - for CSV on standard output
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -31,9 +35,14 @@ pub struct Arguments {
     /// Probability that an observation lies between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = probability)]
     interval: f64,
-    /// Character between the cells of a text file, or tab [default: recognised]
-    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
-    delimiter: Option<u8>,
+    /// Columns of the table to write before the predictions: names, patterns such as 'lab_*', positions such as #1
+    #[arg(long, value_name = "NAMES")]
+    keep: Vec<String>,
+    /// Write a JSON list with an object for each row, on standard output
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
+    #[command(flatten)]
+    reading: ReadingArguments,
     /// Replace the output if it exists
     #[arg(long)]
     force: bool,
@@ -72,15 +81,23 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let model = Model::load(&arguments.model)?;
     let encoder = model.table_encoder();
-    let options = ReadOptions { delimiter: arguments.delimiter, ..encoder.read_options() };
+    let mut options = arguments.reading.apply(encoder.read_options());
     if is_streamed(std::slice::from_ref(&arguments.data)) {
-        return in_blocks(arguments, &model, &encoder, &options);
+        let names = Parts::open(std::slice::from_ref(&arguments.data), &options)?.names().to_vec();
+        let kept = arguments.kept(&names, &mut options)?;
+        return in_blocks(arguments, &model, &encoder, &options, &kept);
     }
-    let table = table::read(&arguments.data, &options)?;
+    let mut opened = TableFile::open(&arguments.data, &options)?;
+    let kept = match arguments.keep.is_empty() {
+        true => Vec::new(),
+        false => arguments.kept(&opened.names(&options)?, &mut options)?,
+    };
+    let table = opened.read(&options)?;
     let (inputs, notes) =
         encoder.inputs(&table).with_context(|| format!("{} does not fit the model", arguments.data.display()))?;
     if !arguments.quiet {
-        notes.iter().for_each(tell);
+        table.notes().iter().for_each(tell);
+        notes.iter().filter(|note| !is_about(note, &kept)).for_each(tell);
     }
     let prediction = model.predict(inputs.as_ref())?;
     if !arguments.quiet
@@ -88,8 +105,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     {
         output::note(&note);
     }
-    let predictions = model.prediction_table(&prediction, arguments.interval)?;
+    let predictions = beside(&table, &kept, model.prediction_table(&prediction, arguments.interval)?)?;
     match file {
+        None if arguments.json => output::print(&records(&predictions)?)?,
         None => {
             let mut text = Vec::new();
             write_csv(&predictions, &mut text)?;
@@ -116,9 +134,18 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Predicts files block by block, in memory that does not depend on their rows.
-fn in_blocks(arguments: &Arguments, model: &Model, encoder: &Encoder, options: &ReadOptions) -> Result<()> {
+fn in_blocks(
+    arguments: &Arguments,
+    model: &Model,
+    encoder: &Encoder,
+    options: &ReadOptions,
+    kept: &[String],
+) -> Result<()> {
     /// Rows read and predicted at once.
     const ROWS: usize = 1 << 14;
+    if arguments.json {
+        bail!("--json needs all rows in memory, and these are read in blocks; write CSV or Parquet");
+    }
     let parts = Parts::open(std::slice::from_ref(&arguments.data), options)?;
     let types = parts.declared_types();
     let mut writer = Writer::create(&arguments.output, arguments.force)?;
@@ -134,14 +161,62 @@ fn in_blocks(arguments: &Arguments, model: &Model, encoder: &Encoder, options: &
             .with_context(|| format!("rows from {} on do not fit the model", block.first_row + 1))?;
         // Later blocks mostly repeat what was said of the first.
         if !arguments.quiet && !told {
-            notes.iter().for_each(tell);
+            notes.iter().filter(|note| !is_about(note, kept)).for_each(tell);
             told = !notes.is_empty();
         }
-        writer.write(&model.prediction_table(&model.predict(inputs.as_ref())?, arguments.interval)?)?;
+        let predictions = model.prediction_table(&model.predict(inputs.as_ref())?, arguments.interval)?;
+        writer.write(&beside(&block.table, kept, predictions)?)?;
         bar.set_position(block.bytes_read);
     }
     bar.finish_and_clear();
     Ok(writer.finish()?)
+}
+
+impl Arguments {
+    /// The columns to keep of a table with these names, which are then read: as they are written, unless they are inputs.
+    fn kept(&self, names: &[String], options: &mut ReadOptions) -> Result<Vec<String>> {
+        let kept = names_among(&self.keep, names)?;
+        for name in &kept {
+            if !names.contains(name) {
+                let nearest = table::nearest(name, names.iter().map(String::as_str)).map(String::from);
+                let role = "one to keep";
+                return Err(EncodeError::UnknownColumn { role, name: name.clone(), nearest }.into());
+            }
+            options.ignored_columns.retain(|ignored| ignored != name);
+            if !options.numeric_columns.contains(name) && !options.text_columns.contains(name) {
+                options.text_columns.push(name.clone());
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// Whether a note says that the model does not know columns that are kept for another reason.
+fn is_about(note: &Note, kept: &[String]) -> bool {
+    note.kind == NoteKind::Unknown && note.columns.iter().all(|column| kept.contains(column))
+}
+
+/// Predictions with columns of the table before them.
+fn beside(table: &Table, kept: &[String], predictions: Table) -> Result<Table> {
+    if kept.is_empty() {
+        return Ok(predictions);
+    }
+    let kept = kept.iter().filter_map(|name| table.column(name)).cloned();
+    Table::new(kept.chain(predictions.into_columns()).collect())
+        .context("a column that is kept has the name of a prediction; leave it out, or rename it in the table")
+}
+
+/// A list with an object for each row; a missing cell is null.
+fn records(table: &Table) -> Result<String> {
+    let cell = |values: &Values, row: usize| match values {
+        Values::Numeric(numbers) => json!(numbers[row]),
+        Values::Text { levels, codes } => json!(levels.get(codes[row] as usize)),
+    };
+    let row = |row: usize| {
+        let cells = table.columns().iter().map(|column| (column.name.clone(), cell(&column.values, row)));
+        serde_json::Value::Object(cells.collect())
+    };
+    Ok(format!("{:#}\n", serde_json::Value::Array((0..table.rows()).map(row).collect())))
 }
 
 /// What is predicted for the rows a model learned from says little about others.
@@ -190,9 +265,11 @@ fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f6
         format!("{} % interval holds", significant(100.0 * interval).trim_end_matches('0').trim_end_matches('.'));
     let table = output::table(["against the targets in the table", "rows", "R²", "RMSE", &holds], rows);
     Ok(format!(
-        "\n{table}\nTask R² {:.3} (mean over targets), pooled R² {:.3}, {} of all cells inside.",
-        scores.task_r2,
-        scores.pooled_r2,
+        "\n{table}\n{}{} of all cells inside.",
+        match truth.ncols() {
+            1 => String::new(),
+            _ => format!("Task R² {:.3} (mean over targets), pooled R² {:.3}, ", scores.task_r2, scores.pooled_r2),
+        },
         percent((0..truth.ncols()).map(inside).sum::<f64>() / each.observed.iter().sum::<usize>() as f64)
     ))
 }

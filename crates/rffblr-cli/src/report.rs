@@ -1,14 +1,14 @@
 //! `rffblr report`: what a model learned and how far to trust it, as one HTML page and a model card.
 
 use crate::checking::{Plan, Wanted, wanted};
-use crate::training::{advised, delimiter, file_of, tell};
+use crate::reading::ReadingArguments;
+use crate::training::{advised, file_of, tell};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use rffblr::Model;
 use rffblr::data::{Encoder, Encoding, Note, Roles, TrainingTable};
 use rffblr::internals::hex;
 use rffblr_report::{Options, Report};
-use rffblr_tables::ReadOptions;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
@@ -48,9 +48,8 @@ pub struct Arguments {
     /// the fit]
     #[arg(long, value_name = "NAME", requires = "data")]
     time: Option<String>,
-    /// Character between the cells of a text file, or tab [default: recognised]
-    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
-    delimiter: Option<u8>,
+    #[command(flatten)]
+    reading: ReadingArguments,
     /// Replace files that exist
     #[arg(long)]
     force: bool,
@@ -163,7 +162,7 @@ impl Source {
         }
         let encoder = model.table_encoder().into_owned();
         let differs = || format!("{} is not the table the model was fitted to", path.display());
-        let mut options = ReadOptions { delimiter: arguments.delimiter, ..encoder.training_options() };
+        let mut options = arguments.reading.apply(encoder.training_options());
         let roles = self::roles(&encoder, arguments)?;
         let needed = [&roles.group, &roles.time];
         options.ignored_columns.retain(|name| !needed.contains(&&Some(name.clone())));

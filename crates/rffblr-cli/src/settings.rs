@@ -85,6 +85,11 @@ impl SettingArguments {
         Ok(Settings::named(preset.as_deref(), &given)?)
     }
 
+    /// Whether any was given, the seed aside.
+    pub fn is_given(&self) -> bool {
+        self.preset.is_some() || self.config.is_some() || self.flags.iter().any(|(name, _)| name != "seed")
+    }
+
     /// The file of settings, if there is one.
     pub fn file(&self) -> Option<&Path> {
         self.config.as_deref()

@@ -1,10 +1,10 @@
 //! Fitting to many rows, from memory or from files that are never all in memory, and scores on rows held out until then.
 
 use crate::output;
-use crate::training::tell;
+use crate::training::{advise, advised, tell};
 use anyhow::Result;
 use indicatif::ProgressBar;
-use rffblr::data::{Summary, TrainingTable};
+use rffblr::data::{Dataset, Summary, TrainingTable};
 use rffblr::drawn::{SAMPLE, StreamFit, Streamed};
 use rffblr::{Iteration, Model, Settings};
 use rffblr_methods::evaluate::held_out_check;
@@ -20,9 +20,11 @@ const IN_MEMORY: u64 = 64 << 20;
 pub fn is_streamed(paths: &[PathBuf]) -> bool {
     let [path] = paths else { return true };
     let is_pattern = path.to_string_lossy().contains(['*', '?']) && !path.exists();
-    let is_arff = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("arff"));
+    let whole = ["arff", "xlsx", "xlsm", "xlsb", "xls", "ods"];
+    let is_whole =
+        path.extension().is_some_and(|extension| whole.iter().any(|name| extension.eq_ignore_ascii_case(name)));
     let is_large = path.metadata().is_ok_and(|found| found.is_file() && found.len() > IN_MEMORY);
-    path.is_dir() || is_pattern || (is_large && !is_arff)
+    path.is_dir() || is_pattern || (is_large && !is_whole)
 }
 
 /// A model of many rows, with its scores on rows held out if there were any.
@@ -30,6 +32,10 @@ pub struct Fitted {
     pub model: Model,
     pub rows: u64,
     pub seconds: f64,
+    /// Some of the rows, as the model sees them.
+    pub sample: Dataset,
+    /// What was said about the table.
+    pub notes: Vec<String>,
 }
 
 /// Fits to files; a table to fit to comes back where another form is wanted, or the rows are few.
@@ -59,7 +65,7 @@ pub fn fit_files(
         ControlFlow::Continue(())
     });
     [reading, learning, adding].iter().for_each(ProgressBar::finish_and_clear);
-    match found? {
+    match found.map_err(advise)? {
         FromFiles::Table(training) => {
             if !quiet {
                 training.notes().iter().for_each(tell);
@@ -70,7 +76,8 @@ pub fn fit_files(
             if !quiet {
                 found.notes.iter().for_each(tell);
             }
-            Ok(Ok(finished(found.fitted, found.rows, seed, start)?))
+            let notes = found.notes.iter().map(advised).collect();
+            Ok(Ok(finished(found.fitted, found.rows, seed, start, notes)?))
         }
     }
 }
@@ -93,18 +100,19 @@ pub fn fit_table(training: &TrainingTable, settings: &Settings, hold_out: bool, 
         Ok(())
     });
     [learning, adding].iter().for_each(ProgressBar::finish_and_clear);
-    let mut fitted = finished(found?, summary.rows(), seed, start)?;
+    let notes = training.notes().iter().map(advised).collect();
+    let mut fitted = finished(found?, summary.rows(), seed, start, notes)?;
     fitted.model = fitted.model.with_training_data(training.dataset());
     Ok(fitted)
 }
 
 /// The model with its scores.
-fn finished(found: Streamed, rows: u64, seed: u64, start: Instant) -> Result<Fitted> {
+fn finished(found: Streamed, rows: u64, seed: u64, start: Instant, notes: Vec<String>) -> Result<Fitted> {
     let mut model = found.model;
     if let Some((inputs, held_out)) = found.held_out {
         model = model.with_check(held_out_check(&found.sample, &inputs, held_out, seed)?)?;
     }
-    Ok(Fitted { model, rows, seconds: start.elapsed().as_secs_f64() })
+    Ok(Fitted { model, rows, seconds: start.elapsed().as_secs_f64(), sample: found.sample, notes })
 }
 
 const ADDING: &str = "row {human_pos} of {human_len}  {elapsed}, {eta} left";

@@ -253,6 +253,7 @@ impl Facts<'_> {
                 }
                 Encoding::Numeric { .. } => "number".into(),
                 Encoding::Presence => "whether it is missing".into(),
+                Encoding::Date(date) => format!("date: {}", date.describe()),
                 Encoding::Categorical { levels, .. } => format!("one of {} levels", levels.len()),
             };
             format!("- {}: {what}", plain(&input.name))

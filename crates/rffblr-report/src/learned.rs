@@ -114,7 +114,7 @@ impl Learned {
         let input = |(i, input): (usize, &rffblr::explain::Input)| InputFacts {
             name: input.name.clone(),
             columns: input.columns.clone(),
-            number: matches!(input.kind, Kind::Number { .. }),
+            number: matches!(input.kind, Kind::Number { .. } | Kind::Date(_)),
             scale: super::briefly(scales.row(i).iter().copied()),
         };
         Ok(Some(Learned {
@@ -180,7 +180,7 @@ impl Surface {
 fn points(explainer: &Explainer<'_>, input: usize, most: usize, row_data: bool) -> Result<Vec<Point>> {
     let mut points = explainer.points(input, most)?;
     let facts = &explainer.inputs()[input];
-    if row_data || !matches!(facts.kind, Kind::Number { .. }) {
+    if row_data || !matches!(facts.kind, Kind::Number { .. } | Kind::Date(_)) {
         return Ok(points);
     }
     points.retain(|point| point.value == Value::Missing);
@@ -189,8 +189,11 @@ fn points(explainer: &Explainer<'_>, input: usize, most: usize, row_data: bool) 
     let at = |i: usize| {
         let share = i as f64 / (most - 1) as f64;
         let value = low * (1.0 - share) + high * share;
-        let marks = vec![0.0; facts.columns.len() - 1];
-        Point { value: Value::Number(value), encoded: [vec![value], marks].concat() }
+        let encoded = match &facts.kind {
+            Kind::Date(date) => date.encode(Some(value)),
+            _ => [vec![value], vec![0.0; facts.columns.len() - 1]].concat(),
+        };
+        Point { value: Value::Number(value), encoded }
     };
     Ok((0..most).map(at).chain(points).collect())
 }

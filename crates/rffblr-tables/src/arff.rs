@@ -1,6 +1,6 @@
 //! Reads ARFF: declared attributes followed by dense or sparse rows.
 //!
-//! Numeric attributes (`numeric`, `real`, `integer`), nominal ones (`{a, 'b c'}`) and `string` are read.
+//! Numeric attributes (`numeric`, `real`, `integer`), nominal ones (`{a, 'b c'}`), `string` and `date`, as text, are read.
 //! In a sparse row an absent cell is zero, the first declared level, or missing in a string attribute.
 
 use std::borrow::Cow;
@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use super::cells::{Cell, is_missing, parse, settle};
 use super::error::Place;
+use super::numerals::Numerals;
 use super::records::MAX_RECORD;
 use super::scan::MAX_CELLS;
 use super::source::Source;
@@ -19,28 +20,26 @@ enum Cells {
     Numeric(Vec<f64>),
     Nominal(Levels),
     Text(Levels),
-    /// Only fit to be ignored.
-    Date,
     Ignored,
+}
+
+/// The names of the attributes.
+pub(super) fn names(source: &mut Source) -> Result<Vec<String>, TableError> {
+    let file = source.name().to_owned();
+    let mut lines = Lines { file: &file, input: BufReader::new(source.text()?), number: 0, bytes: Vec::new() };
+    Ok(read_header(&mut lines)?.into_iter().map(|(name, _)| name).collect())
 }
 
 /// Reads a table.
 pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, TableError> {
     let file = source.name().to_owned();
-    let mut lines = Lines { file: &file, input: BufReader::new(source.open()?), number: 0, bytes: Vec::new() };
+    let mut lines = Lines { file: &file, input: BufReader::new(source.text()?), number: 0, bytes: Vec::new() };
     let attributes = read_header(&mut lines)?;
     let (names, mut columns): (Vec<String>, Vec<Cells>) = attributes.into_iter().unzip();
     let wishes = plan(&file, &names, options)?;
-    for ((cells, &wish), name) in columns.iter_mut().zip(&wishes).zip(&names) {
+    for (cells, &wish) in columns.iter_mut().zip(&wishes) {
         if wish == Wish::Ignore {
             *cells = Cells::Ignored;
-        } else if matches!(cells, Cells::Date) {
-            return Err(TableError::Unsupported {
-                file,
-                column: name.clone(),
-                kind: String::from("a date attribute"),
-                remedy: "declare it as numeric or string",
-            });
         }
     }
 
@@ -66,7 +65,7 @@ pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, 
         let values = match cells {
             Cells::Numeric(numbers) => Values::Numeric(numbers),
             Cells::Nominal(levels) | Cells::Text(levels) => levels.finish(),
-            Cells::Date | Cells::Ignored => continue,
+            Cells::Ignored => continue,
         };
         let values = settle(&file, &name, values, 0, wish)?;
         table.push(Column { name, values });
@@ -180,8 +179,8 @@ fn attribute(rest: &str) -> Result<(String, Cells), String> {
     let cells = match kind.text.to_ascii_lowercase().as_str() {
         "numeric" | "real" | "integer" => Cells::Numeric(Vec::new()),
         "string" => Cells::Text(Levels::default()),
-        // What follows is the format of the date.
-        "date" => return Ok((name, Cells::Date)),
+        // What follows is the format of the date, which is read as a text is.
+        "date" => return Ok((name, Cells::Text(Levels::default()))),
         "" => {
             return Err(problem("has no type; write numeric, string or {level, level}"));
         }
@@ -305,14 +304,14 @@ impl Cells {
     fn push(&mut self, cell: Option<&Token>, file: &str, line: u64, column: &str) -> Result<(), TableError> {
         let blank = |cell: &Token| !cell.quoted && matches!(&*cell.text, "" | "?");
         match (self, cell) {
-            (Cells::Date | Cells::Ignored, _) => {}
+            (Cells::Ignored, _) => {}
             (Cells::Numeric(numbers), None) => numbers.push(0.0),
             (Cells::Nominal(levels), None) if levels.known().next().is_some() => levels.push_code(0),
             (Cells::Nominal(levels) | Cells::Text(levels), None) => levels.push_missing(),
             (Cells::Numeric(numbers), Some(cell)) => {
                 let (file, column) = (file.to_owned(), column.to_owned());
                 let (place, text) = (Place::Line(line), cell.text.to_string());
-                match parse(cell.text.as_bytes()) {
+                match parse(cell.text.as_bytes(), Numerals::PLAIN) {
                     Ok(Cell::Missing) => numbers.push(f64::NAN),
                     Ok(Cell::Number(number)) if number.is_finite() => numbers.push(number),
                     Ok(Cell::Number(_)) => {

@@ -3,6 +3,7 @@
 use std::str::Utf8Error;
 
 use super::error::Place;
+use super::numerals::Numerals;
 use super::{TableError, Values, Wish};
 use rffblr::internals::{Levels, number_text};
 
@@ -27,27 +28,44 @@ pub(super) enum Cell<'a> {
 }
 
 /// A finite number without blanks around it, which is what nearly all cells hold.
-pub(super) fn plain_number(bytes: &[u8]) -> Option<f64> {
-    let number: f64 = fast_float2::parse(bytes).ok()?;
+pub(super) fn plain_number(bytes: &[u8], numerals: Numerals) -> Option<f64> {
+    let number: f64 = fast_float2::parse(bytes).ok().filter(|_| numerals.takes(bytes))?;
     number.is_finite().then_some(number)
 }
 
 /// Reads a cell, without the blanks around it.
-pub(super) fn parse(bytes: &[u8]) -> Result<Cell<'_>, Utf8Error> {
+pub(super) fn parse(bytes: &[u8], numerals: Numerals) -> Result<Cell<'_>, Utf8Error> {
     let text = std::str::from_utf8(bytes.trim_ascii())?;
     Ok(match fast_float2::parse::<f64, _>(text) {
         Ok(number) if number.is_nan() => Cell::Missing,
-        Ok(number) => Cell::Number(number),
-        Err(_) if is_missing(text) => Cell::Missing,
-        Err(_) => Cell::Text(text),
+        Ok(number) if numerals.takes(bytes) => Cell::Number(number),
+        _ if is_missing(text) => Cell::Missing,
+        _ => match numerals.plain(text).and_then(|plain| fast_float2::parse::<f64, _>(&plain).ok()) {
+            Some(number) => Cell::Number(number),
+            None => Cell::Text(text),
+        },
     })
 }
 
 /// The number in a text that is nothing but one.
-pub(super) fn number_in(text: &str) -> Option<f64> {
-    match parse(text.as_bytes()) {
+pub(super) fn number_in(text: &str, numerals: Numerals) -> Option<f64> {
+    match parse(text.as_bytes(), numerals) {
         Ok(Cell::Number(number)) => Some(number),
         _ => None,
+    }
+}
+
+/// Whether a text says no more than that a number is below or above a limit, as laboratories write it: <0.5, > 100, <LOD,
+/// n.d., BDL.
+pub(super) fn is_limit(text: &str, numerals: Numerals) -> bool {
+    const WORDS: [&str; 9] = ["LOD", "LOQ", "MDL", "BDL", "BLQ", "BLOQ", "ND", "n.d.", "DL"];
+    let is_word = |text: &str| WORDS.iter().any(|word| text.eq_ignore_ascii_case(word));
+    match text.strip_prefix(['<', '>', '≤', '≥']) {
+        Some(limit) => {
+            let limit = limit.strip_prefix('=').unwrap_or(limit).trim();
+            number_in(limit, numerals).is_some() || is_word(limit)
+        }
+        None => is_word(text) && !text.eq_ignore_ascii_case("DL"),
     }
 }
 
@@ -102,7 +120,7 @@ pub(super) fn settle(file: &str, name: &str, values: Values, first: usize, wish:
 }
 
 fn finite(text: &str) -> Option<f64> {
-    match parse(text.as_bytes()) {
+    match parse(text.as_bytes(), Numerals::PLAIN) {
         Ok(Cell::Missing) => Some(f64::NAN),
         Ok(Cell::Number(number)) if number.is_finite() => Some(number),
         _ => None,
@@ -119,7 +137,7 @@ mod tests {
             "", " ", "NA", "na", "nan", "NaN", "-nan", "?", " ? ", "n/a", "NULL", "None", "\tNA ", "#N/A", "#DIV/0!",
             "#name?",
         ] {
-            assert_eq!(parse(text.as_bytes()), Ok(Cell::Missing), "{text:?}");
+            assert_eq!(parse(text.as_bytes(), Numerals::PLAIN), Ok(Cell::Missing), "{text:?}");
         }
         for (text, number) in [
             ("1", 1.0),
@@ -130,11 +148,21 @@ mod tests {
             ("-inf", f64::NEG_INFINITY),
             ("1e999", f64::INFINITY),
         ] {
-            assert_eq!(parse(text.as_bytes()), Ok(Cell::Number(number)), "{text:?}");
+            assert_eq!(parse(text.as_bytes(), Numerals::PLAIN), Ok(Cell::Number(number)), "{text:?}");
         }
         for text in ["1,5", "1%", "#1", "#OTHER!", "1 000", "0x10", "nano", "nothing", "--", "é"] {
-            assert_eq!(parse(text.as_bytes()), Ok(Cell::Text(text)), "{text:?}");
+            assert_eq!(parse(text.as_bytes(), Numerals::PLAIN), Ok(Cell::Text(text)), "{text:?}");
         }
-        assert!(parse(b"\xff").is_err());
+        assert!(parse(b"\xff", Numerals::PLAIN).is_err());
+    }
+
+    #[test]
+    fn limits_and_what_is_none() {
+        for text in ["<0.5", "< 0.5", ">=100", "≤3", "<LOD", "< loq", "n.d.", "ND", "bdl"] {
+            assert!(is_limit(text, Numerals::PLAIN), "{text}");
+        }
+        for text in ["0.5", "<", "<low", "DL", "trace", "nd2", "", "<1,5"] {
+            assert!(!is_limit(text, Numerals::PLAIN), "{text}");
+        }
     }
 }

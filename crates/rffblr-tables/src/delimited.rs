@@ -9,19 +9,28 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::cells::{Cell, is_missing, parse, plain_number};
+use super::cells::{Cell, is_limit, is_missing, parse, plain_number};
 use super::delimiter::{blank_separator_line, recognise_delimiter, suspect_delimiter};
 use super::error::Place;
 use super::guess::{Found, Guess};
+use super::numerals::Numerals;
 use super::records::{Batch, Records};
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
-use rffblr::internals::{Cells, Levels};
+use rffblr::data::{Note, NoteKind};
+use rffblr::internals::{Cells, Levels, excerpt, plural};
 
-/// The delimiter: that of the options, or of the first line, or else the usual one of the format; it is recognised if
-/// the format has none.
-pub(super) fn delimiter(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<u8, TableError> {
-    let mut head = source.head()?;
+/// How a text file is laid out: the delimiter and the numerals.
+#[derive(Clone, Copy)]
+pub(super) struct Style {
+    pub(super) delimiter: u8,
+    pub(super) numerals: Numerals,
+}
+
+/// The style of a text. The delimiter is that of the options, or of the first line, or else the usual one of the format; it
+/// is recognised if the format has none.
+pub(super) fn style(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<Style, TableError> {
+    let mut head = source.text_head()?;
     let named = blank_separator_line(&mut head);
     let delimiter = match options.delimiter.or(named).or(usual) {
         Some(b'"' | b'\n' | b'\r') => return Err(TableError::BadDelimiter),
@@ -30,19 +39,25 @@ pub(super) fn delimiter(source: &mut Source, usual: Option<u8>, options: &ReadOp
     };
     match suspect_delimiter(source.name(), &head, delimiter) {
         Some(error) => Err(error),
-        None => Ok(delimiter),
+        None => Ok(Style { delimiter, numerals: Numerals::of(&head, delimiter, options.decimal) }),
     }
+}
+
+/// The names of the columns.
+pub(super) fn names(source: &mut Source, style: Style) -> Result<Vec<String>, TableError> {
+    let file = source.name().to_owned();
+    Records::new(&file, source.text()?, style.delimiter).start(&mut Batch::default())
 }
 
 /// Reads a table.
 pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions) -> Result<Table, TableError> {
     let file = source.name().to_owned();
-    let delimiter = delimiter(source, usual, options)?;
-    let mut records = Records::new(&file, source.open()?, delimiter);
+    let Style { delimiter, numerals } = style(source, usual, options)?;
+    let mut records = Records::new(&file, source.text()?, delimiter);
     let mut batch = Batch::default();
     let names = records.start(&mut batch)?;
     let wishes = plan(&file, &names, options)?;
-    let new = |(name, wish): (&String, Wish)| Building::new(name.clone(), wish);
+    let new = |(name, wish): (&String, Wish)| Building::new(name.clone(), wish, numerals);
     let mut columns: Vec<Building> = names.iter().zip(wishes).map(new).collect();
     let rows = read_rows(&file, &mut records, batch, &mut columns)?;
     drop(records);
@@ -51,14 +66,31 @@ pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions
         column.end_of_first_pass()?;
     }
     if columns.iter().any(|column| !column.complete) {
-        let mut records = Records::new(&file, source.open()?, delimiter);
+        let mut records = Records::new(&file, source.text()?, delimiter);
         let mut batch = Batch::default();
         if records.start(&mut batch)? != names || read_rows(&file, &mut records, batch, &mut columns)? != rows {
             drop(records);
             return Err(TableError::Changed { file });
         }
     }
-    Ok(Table::new(columns.into_iter().filter_map(Building::finish).collect())?)
+    let notes = limits_note(columns.iter().map(|column| (column.name.as_str(), &column.guess)));
+    Ok(Table::new(columns.into_iter().filter_map(Building::finish).collect())?.with_notes(notes))
+}
+
+/// What became of cells that name a limit and no number.
+pub(super) fn limits_note<'a>(columns: impl Iterator<Item = (&'a str, &'a Guess)>) -> Option<Note> {
+    let found = columns.filter(|(_, guess)| guess.limits > 0 && guess.texts == 0 && guess.numbers > 0);
+    let (mut names, mut shown) = (Vec::new(), Vec::new());
+    for (name, guess) in found {
+        let example = excerpt(guess.limit.as_deref().unwrap_or_default());
+        shown.push(format!("{} ({} such as {example})", excerpt(name), plural(guess.limits, "cell")));
+        names.push(name.to_owned());
+    }
+    let rest = shown.len().saturating_sub(5);
+    shown.truncate(5);
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    let text = format!("limits are no values and count as missing: {}{more}", shown.join(", "));
+    (!names.is_empty()).then(|| Note::new(NoteKind::Limits, names, text))
 }
 
 /// Appends the rows of `batch` and of the rest of the file to the columns; gives their number.
@@ -103,18 +135,32 @@ pub(super) struct Building {
     settled: bool,
     /// Needs no further cells.
     complete: bool,
+    numerals: Numerals,
     pub(super) guess: Guess,
 }
 
 impl Building {
-    fn new(name: String, wish: Wish) -> Building {
+    fn new(name: String, wish: Wish, numerals: Numerals) -> Building {
         let cells = (wish != Wish::Ignore).then(|| Cells::empty(wish == Wish::Text));
-        Building { name, wish, cells, settled: false, complete: wish == Wish::Ignore, guess: Guess::default() }
+        Building {
+            name,
+            wish,
+            cells,
+            settled: false,
+            complete: wish == Wish::Ignore,
+            numerals,
+            guess: Guess::default(),
+        }
     }
 
     /// A column that is kept as text or as numbers, whatever its cells.
     pub(super) fn settled(name: String, wish: Wish, text: bool) -> Building {
-        Building { cells: Some(Cells::empty(text)), settled: true, ..Building::new(name, wish) }
+        Building { cells: Some(Cells::empty(text)), settled: true, ..Building::new(name, wish, Numerals::PLAIN) }
+    }
+
+    /// The same column in a file whose numbers are written otherwise.
+    pub(super) fn written(&mut self, numerals: Numerals) {
+        self.numerals = numerals;
     }
 
     /// Appends the cells of some rows of a batch; a flaw comes with its row in the batch.
@@ -133,7 +179,7 @@ impl Building {
             let bytes = batch.cell(row, index);
             // Nearly all cells of a large file are plain numbers, which take the short way.
             if let Some(Cells::Numbers(numbers)) = &mut self.cells
-                && let Some(number) = plain_number(bytes)
+                && let Some(number) = plain_number(bytes, self.numerals)
             {
                 numbers.push(number);
                 self.guess.numbers += 1;
@@ -150,7 +196,7 @@ impl Building {
     fn push(&mut self, file: &str, bytes: &[u8], line: impl Fn() -> u64) -> Result<(), TableError> {
         let not_utf8 = |_| TableError::NotUtf8 { file: file.to_owned(), line: line() };
         let found = |text: &str| Found { file: file.to_owned(), line: line(), text: text.to_owned() };
-        let guess = &mut self.guess;
+        let (guess, numerals) = (&mut self.guess, self.numerals);
         let numbers = match &mut self.cells {
             None => return Ok(()),
             Some(Cells::Text(levels)) => {
@@ -160,14 +206,15 @@ impl Building {
                     return Ok(());
                 }
                 levels.push(text);
-                if self.wish == Wish::Guess && guess.first_text.is_none() && matches!(parse(bytes), Ok(Cell::Text(_))) {
+                let is_text = || matches!(parse(bytes, numerals), Ok(Cell::Text(_)));
+                if self.wish == Wish::Guess && guess.first_text.is_none() && is_text() {
                     guess.first_text = Some(found(text));
                 }
                 return Ok(());
             }
             Some(Cells::Numbers(numbers)) => numbers,
         };
-        match parse(bytes).map_err(not_utf8)? {
+        match parse(bytes, numerals).map_err(not_utf8)? {
             Cell::Missing => numbers.push(f64::NAN),
             Cell::Number(number) => {
                 numbers.push(number);
@@ -175,6 +222,10 @@ impl Building {
                 if number.is_infinite() && guess.first_infinite.is_none() {
                     guess.first_infinite = Some(found(String::from_utf8_lossy(bytes).trim_ascii()));
                 }
+            }
+            Cell::Text(text) if is_limit(text, numerals) => {
+                numbers.push(f64::NAN);
+                guess.count_limit(text);
             }
             Cell::Text(text) if self.wish == Wish::Numeric => {
                 return Err(TableError::NotNumeric {
@@ -188,7 +239,7 @@ impl Building {
                 if guess.first_text.is_none() {
                     guess.first_text = Some(found(text));
                 }
-                if guess.numbers == 0 && !self.settled {
+                if guess.numbers == 0 && guess.limits == 0 && !self.settled {
                     let mut levels = Levels::after_missing(numbers.len());
                     levels.push(text);
                     self.cells = Some(Cells::Text(levels));
@@ -219,7 +270,7 @@ impl Building {
     /// Hands over the cells of a settled column, counted.
     pub(super) fn take(&mut self) -> Result<Values, TableError> {
         match (self.wish, &self.cells) {
-            (Wish::Guess, Some(Cells::Text(levels))) => self.guess.count_levels(levels),
+            (Wish::Guess, Some(Cells::Text(levels))) => self.guess.count_levels(levels, self.numerals),
             (Wish::Numeric, _) => self.guess.check_finite(&self.name)?,
             _ => {}
         }
@@ -233,7 +284,7 @@ impl Building {
             (Wish::Ignore | Wish::Text, _) | (_, None) => {}
             (Wish::Numeric, _) => self.guess.check_finite(&self.name)?,
             (Wish::Guess, Some(Cells::Text(levels))) => {
-                self.guess.count_levels(levels);
+                self.guess.count_levels(levels, self.numerals);
                 self.guess.is_text(&self.name)?;
             }
             (Wish::Guess, Some(Cells::Numbers(_))) => {

@@ -30,29 +30,38 @@ pub(super) fn blank_separator_line(start: &mut [u8]) -> Option<u8> {
     Some(delimiter)
 }
 
-/// Number of cells in the first rows of a file's head, and whether its quotes make sense.
-fn row_lengths(head: &[u8], delimiter: u8) -> (Vec<usize>, bool) {
+/// Splits the first rows of a file's head; false if its quotes make no sense. The last row may be cut off by the end of the
+/// head, and is then not among them.
+pub(super) fn first_rows(head: &[u8], delimiter: u8, most: usize, mut use_row: impl FnMut(&[&[u8]])) -> bool {
     let mut cells = Cells { bytes: head.to_vec(), ..Cells::default() };
     let line_end = if head.contains(&b'\n') { b'\n' } else { b'\r' };
     let layout = Layout { delimiter, line_end };
-    let mut lengths = Vec::new();
-    let mut at = 0;
-    while lengths.len() < FIRST_ROWS {
+    let (mut at, mut rows) = (0, 0);
+    while rows < most {
         cells.spans.clear();
         match cells.scan_row(at, true, layout) {
             Scan::Row(next) => at = next,
-            Scan::StrayText(_) => return (lengths, false),
+            Scan::StrayText(_) => return false,
             Scan::Cut | Scan::TooManyCells => break,
         }
-        if !cells.is_blank(&cells.spans) {
-            lengths.push(cells.spans.len());
+        let is_cut = at >= head.len() && head.len() >= HEAD && rows > 0;
+        if !is_cut && !cells.is_blank(&cells.spans) {
+            rows += 1;
+            use_row(&cells.spans.iter().map(|span| cells.text(*span)).collect::<Vec<_>>());
         }
     }
-    // The last row may be cut off by the end of the head.
-    if head.len() >= HEAD && lengths.len() > 1 && lengths.len() < FIRST_ROWS {
-        lengths.pop();
-    }
-    (lengths, true)
+    true
+}
+
+/// Number of cells in the first rows of a file's head, and whether its quotes make sense.
+fn row_lengths(head: &[u8], delimiter: u8) -> (Vec<usize>, bool) {
+    let mut lengths = Vec::new();
+    let sound = first_rows(head, delimiter, FIRST_ROWS, |cells| lengths.push(cells.len()));
+    (lengths, sound)
+}
+
+fn same(lengths: &[usize]) -> bool {
+    lengths.windows(2).all(|pair| pair[0] == pair[1])
 }
 
 /// The delimiter with which the first rows agree with the header, and of those the one with most columns.
@@ -61,7 +70,8 @@ pub(super) fn recognise_delimiter(head: &[u8]) -> u8 {
     for delimiter in DELIMITERS {
         let (lengths, sound) = row_lengths(head, delimiter);
         let columns = lengths.first().copied().unwrap_or(1);
-        let agree = sound && lengths.iter().all(|&length| length == columns);
+        // Above a column of row names there may be no cell.
+        let agree = sound && (same(&lengths) || lengths.get(1) == Some(&(columns + 1)) && same(&lengths[1..]));
         if columns > 1 && (agree, columns) > best.0 {
             best = ((agree, columns), delimiter);
         }

@@ -60,13 +60,37 @@ pub enum TableError {
 
     /// A zero byte: not a text file.
     #[error(
-        "{file}, line {line}: found a zero byte, so this is not plain text; tables are read from CSV, TSV, ARFF or \
-         Parquet files (save a workbook as 'CSV UTF-8', unpack an archive, convert UTF-16 text to UTF-8)"
+        "{file}, line {line}: found a zero byte, so this is not plain text; tables are read from CSV, TSV, ARFF, \
+         Parquet, Excel and OpenDocument files, also packed by gzip or zstd"
     )]
     Binary { file: String, line: u64 },
 
+    /// A file of a kind that is not read.
+    #[error("{file} is {what}, which cannot be read; {remedy}")]
+    Foreign { file: String, what: &'static str, remedy: &'static str },
+
+    /// A damaged workbook, or one with a password.
+    #[error(
+        "{file} is not a readable workbook ({message}); open it in a spreadsheet and save the table as .xlsx or CSV"
+    )]
+    Workbook { file: String, message: String },
+
+    /// A sheet that is not there.
+    #[error("{file} has no sheet {}; it has '{sheets}'", excerpt(wanted))]
+    NoSheet { file: String, wanted: String, sheets: String },
+
+    /// A header that names less than half of the columns.
+    #[error(
+        "{file}: {nameless} of the {columns} columns have no name; write the names into the first line, and remove any title \
+         above them"
+    )]
+    NoNames { file: String, nameless: usize, columns: usize },
+
     /// Text in another encoding.
-    #[error("{file}, line {line}: the text is not UTF-8; save the file as UTF-8 (in a spreadsheet: 'CSV UTF-8')")]
+    #[error(
+        "{file}, line {line}: the text is not UTF-8; name its encoding (Latin-1 or UTF-16), or save it as UTF-8 (in a \
+         spreadsheet: 'CSV UTF-8')"
+    )]
     NotUtf8 { file: String, line: u64 },
 
     /// A text column of a Parquet file in another encoding.
@@ -122,8 +146,8 @@ pub enum TableError {
 
     /// Numbers with commas inside.
     #[error(
-        "{file}, {place}, column {}: {} has a comma inside the number; write decimals with a point and no thousands \
-         separator, or list the column as text",
+        "{file}, {place}, column {}: {} has a comma inside the number; say whether the decimal mark is a comma or a point, \
+         write decimals with a point and no thousands separator, or list the column as text",
         excerpt(column),
         excerpt(text)
     )]

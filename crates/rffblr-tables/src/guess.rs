@@ -3,6 +3,7 @@
 use super::TableError;
 use super::cells::number_in;
 use super::error::Place;
+use super::numerals::Numerals;
 use rffblr::internals::{Levels, has_comma_inside, is_percentage};
 
 /// A column with at least this share of numbers and more than this many different ones is meant to be numeric.
@@ -16,7 +17,10 @@ pub(super) struct Guess {
     pub(super) numbers: usize,
     /// Cells with any other text.
     pub(super) texts: usize,
-    /// Of these, numbers with a comma inside, and numbers with a percent sign.
+    /// Cells that name a limit and no number, and the first of them in the alphabet.
+    pub(super) limits: usize,
+    pub(super) limit: Option<String>,
+    /// Of the cells with text, numbers with a comma inside, and numbers with a percent sign.
     commas: usize,
     signs: usize,
     /// The first of these in the alphabet.
@@ -47,6 +51,14 @@ impl Guess {
         }
     }
 
+    /// Counts a cell with a limit.
+    pub(super) fn count_limit(&mut self, text: &str) {
+        self.limits += 1;
+        if self.limit.as_deref().is_none_or(|least| text < least) {
+            self.limit = Some(text.to_owned());
+        }
+    }
+
     /// Counts cells with the same text, which is not a number.
     pub(super) fn count_text(&mut self, text: &str, cells: usize) {
         self.texts += cells;
@@ -62,9 +74,9 @@ impl Guess {
     }
 
     /// Counts the cells of a column that is kept as text.
-    pub(super) fn count_levels(&mut self, levels: &Levels) {
+    pub(super) fn count_levels(&mut self, levels: &Levels, numerals: Numerals) {
         for (level, cells) in levels.counted().filter(|(_, cells)| *cells > 0) {
-            match number_in(level) {
+            match number_in(level, numerals) {
                 Some(number) => {
                     self.numbers += cells;
                     self.compare(&[number]);
@@ -89,6 +101,10 @@ impl Guess {
 
     /// Whether the column is text, once all cells are counted; refuses one that looks wrong.
     pub(super) fn is_text(&self, column: &str) -> Result<bool, TableError> {
+        // Nothing but limits: <18 and >65 are levels.
+        if self.limits > 0 && self.numbers == 0 && self.texts == 0 {
+            return Ok(true);
+        }
         let Some(Found { file, line, text }) = self.first_text.as_ref().filter(|_| self.texts > 0) else {
             return self.check_finite(column).map(|()| false);
         };

@@ -1,10 +1,10 @@
-//! Reads Parquet files with flat columns of numbers, booleans and text.
+//! Reads Parquet files with flat columns of numbers, booleans, text, dates and times; these become text such as 2024-05-31.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use ::parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
+use ::parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::DataType;
 use ::parquet::errors::ParquetError;
@@ -14,9 +14,11 @@ use bytes::Bytes;
 
 use super::cells::settle;
 use super::error::Place;
+use super::packing::Packing;
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
 use rffblr::internals::{Cells, Levels, excerpt};
+use rffblr::table::{DAY, date_text};
 
 /// Rows decoded at a time.
 const BATCH: usize = 8192;
@@ -24,11 +26,23 @@ const BATCH: usize = 8192;
 /// Reads a table.
 pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, TableError> {
     let file = source.name().to_owned();
-    match source.path() {
+    match source.path().filter(|_| source.packing == Packing::Plain) {
         Some(path) => guarded(&file, || read_whole(&file, open(&file, path)?, options)),
         None => {
             let bytes = Bytes::from(source.all()?);
             guarded(&file, || read_whole(&file, bytes, options))
+        }
+    }
+}
+
+/// The names of the columns.
+pub(super) fn names(source: &mut Source) -> Result<Vec<String>, TableError> {
+    let file = source.name().to_owned();
+    match source.path().filter(|_| source.packing == Packing::Plain) {
+        Some(path) => guarded(&file, || Ok(Description::of(&reader(&file, open(&file, path)?)?).names())),
+        None => {
+            let bytes = Bytes::from(source.all()?);
+            guarded(&file, || Ok(Description::of(&reader(&file, bytes)?).names()))
         }
     }
 }
@@ -55,6 +69,18 @@ pub(super) struct Stored {
     /// Position among the leaves of the schema.
     leaf: usize,
     unsigned: bool,
+    meaning: Meaning,
+}
+
+/// What a number that is stored stands for.
+#[derive(Clone, Copy)]
+enum Meaning {
+    /// Itself times this.
+    Number(f64),
+    /// A moment, in units of so many seconds since 1970.
+    Moment(f64),
+    /// A time of day, in units of so many seconds since midnight.
+    Clock(f64),
 }
 
 /// Where the rows of a file go, a piece at a time.
@@ -194,8 +220,8 @@ impl Description {
                 let remedy = "flatten it into plain columns";
                 return Err(unsupported(("a nested column", remedy)));
             }
-            let text = is_text(field).map_err(unsupported)?;
-            columns.push(Stored { name: name.clone(), wish, text, leaf, unsigned: is_unsigned(field) });
+            let (text, meaning) = content(field).map_err(unsupported)?;
+            columns.push(Stored { name: name.clone(), wish, text, leaf, unsigned: is_unsigned(field), meaning });
         }
         Ok(columns)
     }
@@ -210,50 +236,64 @@ fn is_unsigned(field: &Type) -> bool {
     }
 }
 
-/// Whether a type is text, or what it is called and how to avoid it.
-fn is_text(field: &Type) -> Result<Option<bool>, (&'static str, &'static str)> {
+/// Whether a type is text and what its numbers mean, or what it is called and how to avoid it.
+fn content(field: &Type) -> Result<(Option<bool>, Meaning), (&'static str, &'static str)> {
     use ConvertedType as C;
     use LogicalType as L;
     let info = field.get_basic_info();
-    let time = ("a date or time", "write it as a number of days or seconds");
-    let decimal = ("a decimal", "write it as a double");
     let binary = ("binary data", "write it as a double or as text");
-    match info.logical_type_ref() {
-        Some(L::Date | L::Time(_) | L::Timestamp(_)) => return Err(time),
-        Some(L::Decimal(_)) => return Err(decimal),
-        Some(L::Float16) => return Err(("a half precision number", "write it as a double")),
+    let unit = |unit: &TimeUnit| match unit {
+        TimeUnit::MILLIS => 1e-3,
+        TimeUnit::MICROS => 1e-6,
+        TimeUnit::NANOS => 1e-9,
+    };
+    let meaning = match (info.logical_type_ref(), info.converted_type()) {
+        (Some(L::Date), _) | (None, C::DATE) => Meaning::Moment(DAY),
+        (Some(L::Timestamp(time)), _) => Meaning::Moment(unit(&time.unit)),
+        (None, C::TIMESTAMP_MILLIS) => Meaning::Moment(1e-3),
+        (None, C::TIMESTAMP_MICROS) => Meaning::Moment(1e-6),
+        (Some(L::Time(time)), _) => Meaning::Clock(unit(&time.unit)),
+        (None, C::TIME_MILLIS) => Meaning::Clock(1e-3),
+        (None, C::TIME_MICROS) => Meaning::Clock(1e-6),
+        (Some(L::Decimal(_)), _) | (None, C::DECIMAL) => Meaning::Number(10f64.powi(-field.get_scale())),
+        (Some(L::Float16), _) => return Err(("a half precision number", "write it as a double")),
         // A column without any value has type null.
-        Some(L::Unknown) => return Ok(None),
-        None | Some(L::String | L::Enum | L::Json | L::Integer(_)) => {}
-        Some(_) => return Err(binary),
-    }
-    match info.converted_type() {
-        C::DATE | C::TIME_MILLIS | C::TIME_MICROS => return Err(time),
-        C::TIMESTAMP_MILLIS | C::TIMESTAMP_MICROS | C::INTERVAL => return Err(time),
-        C::DECIMAL => return Err(decimal),
-        C::BSON => return Err(binary),
-        _ => {}
-    }
-    match field.get_physical_type() {
-        Physical::INT96 => Err(time),
-        Physical::FIXED_LEN_BYTE_ARRAY => Err(binary),
-        Physical::BYTE_ARRAY => Ok(Some(true)),
-        Physical::BOOLEAN | Physical::INT32 | Physical::INT64 | Physical::FLOAT | Physical::DOUBLE => Ok(Some(false)),
+        (Some(L::Unknown), _) => return Ok((None, Meaning::Number(1.0))),
+        (None, C::INTERVAL) => return Err(("an interval of time", "write it as a number of days or seconds")),
+        (None, C::BSON) => return Err(binary),
+        (None, _) | (Some(L::String | L::Enum | L::Json | L::Integer(_)), _) => Meaning::Number(1.0),
+        (Some(_), _) => return Err(binary),
+    };
+    match (field.get_physical_type(), meaning) {
+        // Nanoseconds of a day and the number of that day.
+        (Physical::INT96, _) => Ok((Some(true), Meaning::Moment(1e-3))),
+        (Physical::FIXED_LEN_BYTE_ARRAY | Physical::BYTE_ARRAY, Meaning::Number(factor)) if factor != 1.0 => {
+            Err(("a decimal", "write it as a double"))
+        }
+        (Physical::FIXED_LEN_BYTE_ARRAY, _) => Err(binary),
+        (Physical::BYTE_ARRAY, _) => Ok((Some(true), meaning)),
+        (_, Meaning::Number(_)) => Ok((Some(false), meaning)),
+        (_, Meaning::Moment(_) | Meaning::Clock(_)) => Ok((Some(true), meaning)),
     }
 }
 
 impl Stored {
     /// The next cells of a row group, as many as there are up to `rows`; `first` is the row of the first one, from 0.
     fn read(&self, file: &str, chunk: &mut ColumnReader, first: usize, rows: usize) -> Result<Values, TableError> {
-        let unsigned = self.unsigned;
+        let (unsigned, meaning) = (self.unsigned, self.meaning);
         let mut not_utf8 = None;
         let result = match chunk {
             ColumnReader::BoolColumnReader(chunk) => numbers(chunk, rows, |&x| f64::from(x)),
             ColumnReader::Int32ColumnReader(chunk) => {
-                numbers(chunk, rows, |&x| if unsigned { f64::from(x.cast_unsigned()) } else { f64::from(x) })
+                let number = |&x: &i32| if unsigned { f64::from(x.cast_unsigned()) } else { f64::from(x) };
+                numbers(chunk, rows, number).map(|values| meaning.apply(values))
             }
             ColumnReader::Int64ColumnReader(chunk) => {
-                numbers(chunk, rows, |&x| if unsigned { x.cast_unsigned() as f64 } else { x as f64 })
+                let number = |&x: &i64| if unsigned { x.cast_unsigned() as f64 } else { x as f64 };
+                numbers(chunk, rows, number).map(|values| meaning.apply(values))
+            }
+            ColumnReader::Int96ColumnReader(chunk) => {
+                numbers(chunk, rows, |x| x.to_millis() as f64).map(|values| meaning.apply(values))
             }
             ColumnReader::FloatColumnReader(chunk) => numbers(chunk, rows, |&x| f64::from(x)),
             ColumnReader::DoubleColumnReader(chunk) => numbers(chunk, rows, |&x| x),
@@ -285,6 +325,38 @@ impl Stored {
                 message: format!("column {}, near data row {}: {error}", excerpt(&self.name), first + 1),
             }),
         }
+    }
+}
+
+impl Meaning {
+    /// Numbers as they are stored, as what they stand for.
+    fn apply(self, values: Values) -> Values {
+        let Values::Numeric(mut numbers) = values else { return values };
+        let text: &dyn Fn(f64) -> String = match self {
+            Meaning::Number(factor) => {
+                if factor != 1.0 {
+                    // Division by a power of ten rounds once, as reading the decimal would.
+                    numbers.iter_mut().for_each(|number| *number /= factor.recip().round());
+                }
+                return Values::Numeric(numbers);
+            }
+            Meaning::Moment(unit) => &move |number| date_text(number / unit.recip().max(1.0) * unit.max(1.0)),
+            Meaning::Clock(unit) => &move |number| {
+                // The time of a day, with a date before it that is dropped.
+                let text = date_text(number / unit.recip());
+                text.split_once('T').map_or_else(|| String::from("00:00:00"), |(_, clock)| clock.to_owned())
+            },
+        };
+        let mut levels = Levels::default();
+        for number in numbers {
+            match number.is_nan() {
+                true => levels.push_missing(),
+                false => {
+                    levels.push(&text(number));
+                }
+            }
+        }
+        levels.finish()
     }
 }
 

@@ -47,14 +47,14 @@ impl Batch {
     }
 
     /// Takes the first row off as names, trimmed.
-    fn take_header(&mut self, file: &str) -> Result<Vec<String>, TableError> {
-        let mut names = Vec::with_capacity(self.columns);
-        for column in 0..self.columns {
+    fn take_header(&mut self, file: &str, cells: usize) -> Result<Vec<String>, TableError> {
+        let mut names = Vec::with_capacity(cells);
+        for column in 0..cells {
             let name = std::str::from_utf8(self.cell(0, column));
             let name = name.map_err(|_| TableError::NotUtf8 { file: file.to_owned(), line: self.line(0, column) })?;
             names.push(name.trim_ascii().to_owned());
         }
-        self.cells.spans.drain(..self.columns);
+        self.cells.spans.drain(..cells);
         self.lines.remove(0);
         Ok(names)
     }
@@ -75,6 +75,10 @@ pub(super) struct Records<'a, R> {
     line: u64,
     /// Number of cells in the header; 0 before it is read.
     columns: usize,
+    /// Whether the rows have one cell more than the header, which is counted then.
+    unnamed: usize,
+    /// Whether the first row that is read is the header.
+    at_header: bool,
     at_end: bool,
     /// Bytes to read at a time.
     chunk: usize,
@@ -90,6 +94,8 @@ impl<'a, R: Read> Records<'a, R> {
             rest: Vec::new(),
             line: 0,
             columns: 0,
+            unnamed: 0,
+            at_header: false,
             at_end: false,
             chunk: CHUNK,
         }
@@ -97,12 +103,24 @@ impl<'a, R: Read> Records<'a, R> {
 
     /// Reads the header and the first rows.
     pub(super) fn start(&mut self, batch: &mut Batch) -> Result<Vec<String>, TableError> {
+        self.at_header = true;
         self.next(batch)?;
+        self.at_header = false;
         if batch.rows() == 0 {
             let file = self.file.to_owned();
             return Err(TableError::Empty { file });
         }
-        batch.take_header(self.file)
+        let mut names = batch.take_header(self.file, self.columns - self.unnamed)?;
+        if self.unnamed > 0 {
+            // R writes row names under no name; some programs end every line but the header with a delimiter.
+            let at = if batch.rows() > 0 && batch.cell(0, self.columns - 1).trim_ascii().is_empty() {
+                names.len()
+            } else {
+                0
+            };
+            names.insert(at, String::new());
+        }
+        Ok(names)
     }
 
     /// Fills the batch with the next rows that are not blank; it stays empty at the end of the file.
@@ -150,6 +168,9 @@ impl<'a, R: Read> Records<'a, R> {
                 let found = row.len();
                 if self.columns == 0 {
                     self.columns = found;
+                }
+                if self.at_header && batch.lines.len() == 1 && found == self.columns + 1 && self.columns > 1 {
+                    (self.unnamed, self.columns) = (1, found);
                 }
                 if found != self.columns {
                     return Err(self.ragged(line, found));

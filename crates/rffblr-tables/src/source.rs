@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::TableError;
+use super::packing::{Letters, Packing};
+use super::{TableError, TextEncoding};
 
 /// Bytes that decide on the format and the delimiter.
 pub(super) const HEAD: usize = 64 << 10;
@@ -13,6 +14,9 @@ pub(super) const HEAD: usize = 64 << 10;
 pub(super) struct Source {
     name: String,
     input: Input,
+    pub(super) packing: Packing,
+    /// Of a text, once that is known to be one.
+    pub(super) letters: Letters,
 }
 
 enum Input {
@@ -20,13 +24,15 @@ enum Input {
     File(PathBuf),
     /// Standard input and pipes can be read once: what has been read is kept for the next pass.
     Stream { rest: Box<dyn Read + Send>, kept: Vec<u8> },
+    /// What was made of another file.
+    Made(Vec<u8>),
 }
 
 impl Source {
     /// Opens `path`, where `-` stands for standard input.
     pub(super) fn new(path: &Path) -> Result<Source, TableError> {
         if path.as_os_str() == "-" {
-            return Ok(Source::stream("standard input", Box::new(io::stdin())));
+            return Source::stream("standard input", Box::new(io::stdin())).recognised();
         }
         let name = path.display().to_string();
         let failed = |cause| TableError::Read { file: name.clone(), cause };
@@ -35,16 +41,37 @@ impl Source {
             return Err(TableError::Folder { file: name });
         }
         if found.is_file() {
-            let input = Input::File(path.to_path_buf());
-            return Ok(Source { name, input });
+            return Source::of(&name, Input::File(path.to_path_buf())).recognised();
         }
         let stream = Box::new(File::open(path).map_err(failed)?);
-        Ok(Source::stream(&name, stream))
+        Source::stream(&name, stream).recognised()
+    }
+
+    fn of(name: &str, input: Input) -> Source {
+        Source { name: name.to_owned(), input, packing: Packing::Plain, letters: Letters::Utf8 }
     }
 
     fn stream(name: &str, rest: Box<dyn Read + Send>) -> Source {
-        let kept = Vec::new();
-        Source { name: name.to_owned(), input: Input::Stream { rest, kept } }
+        Source::of(name, Input::Stream { rest, kept: Vec::new() })
+    }
+
+    /// Text that was made of a file with this name.
+    pub(super) fn made(name: &str, bytes: Vec<u8>) -> Source {
+        Source::of(name, Input::Made(bytes))
+    }
+
+    /// The same, unpacked as it is read.
+    fn recognised(mut self) -> Result<Source, TableError> {
+        let start = self.bytes(4)?;
+        self.packing = Packing::of(&start);
+        Ok(self)
+    }
+
+    /// Recognises the encoding of a text, unless one is asked for.
+    pub(super) fn is_text(&mut self, asked: Option<TextEncoding>) -> Result<(), TableError> {
+        let head = self.head()?;
+        self.letters = Letters::of(&head, asked);
+        Ok(())
     }
 
     /// The name that messages show.
@@ -56,24 +83,36 @@ impl Source {
     pub(super) fn path(&self) -> Option<&Path> {
         match &self.input {
             Input::File(path) => Some(path),
-            Input::Stream { .. } => None,
+            Input::Stream { .. } | Input::Made(_) => None,
         }
     }
 
-    /// A reader that begins at the first byte.
-    pub(super) fn open(&mut self) -> Result<Box<dyn Read + Send + '_>, TableError> {
+    /// A reader of the unpacked bytes that begins at the first.
+    fn open(&mut self) -> Result<Box<dyn Read + Send + '_>, TableError> {
+        let failed = |cause| TableError::Read { file: self.name.clone(), cause };
         match &mut self.input {
-            Input::File(path) => match File::open(path) {
-                Ok(file) => Ok(Box::new(file)),
-                Err(cause) => Err(TableError::Read { file: self.name.clone(), cause }),
-            },
-            Input::Stream { rest, kept } => Ok(Box::new(Replay { rest, kept, at: 0 })),
+            Input::File(path) => File::open(path).and_then(|file| self.packing.unpack(file)).map_err(failed),
+            Input::Stream { rest, kept } => self.packing.unpack(Replay { rest, kept, at: 0 }).map_err(failed),
+            Input::Made(bytes) => Ok(Box::new(&bytes[..])),
         }
+    }
+
+    /// A reader of the text, as UTF-8.
+    pub(super) fn text(&mut self) -> Result<Box<dyn Read + Send + '_>, TableError> {
+        let letters = self.letters;
+        Ok(letters.decode(self.open()?))
     }
 
     /// The first [`HEAD`] bytes, or all of a shorter file.
     pub(super) fn head(&mut self) -> Result<Vec<u8>, TableError> {
         self.bytes(HEAD as u64)
+    }
+
+    /// The same of the text, as UTF-8.
+    pub(super) fn text_head(&mut self) -> Result<Vec<u8>, TableError> {
+        let mut bytes = Vec::new();
+        let outcome = self.text()?.take(HEAD as u64).read_to_end(&mut bytes);
+        self.outcome(outcome, bytes)
     }
 
     /// Everything, for formats that are not read front to back.
@@ -84,10 +123,11 @@ impl Source {
     fn bytes(&mut self, limit: u64) -> Result<Vec<u8>, TableError> {
         let mut bytes = Vec::new();
         let outcome = self.open()?.take(limit).read_to_end(&mut bytes);
-        match outcome {
-            Ok(_) => Ok(bytes),
-            Err(cause) => Err(TableError::Read { file: self.name.clone(), cause }),
-        }
+        self.outcome(outcome, bytes)
+    }
+
+    fn outcome(&self, outcome: io::Result<usize>, bytes: Vec<u8>) -> Result<Vec<u8>, TableError> {
+        outcome.map(|_| bytes).map_err(|cause| TableError::Read { file: self.name.clone(), cause })
     }
 }
 

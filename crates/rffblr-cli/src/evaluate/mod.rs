@@ -1,19 +1,23 @@
 //! `rffblr evaluate`: cross-validation of one or several methods.
 
+mod predictions;
 mod report;
 pub mod selection;
 
 use crate::output;
-use crate::training::TableArguments;
+use crate::settings::SettingArguments;
+use crate::training::{TableArguments, wrong};
 use crate::watch::Watch;
 use anyhow::{Result, bail};
+use clap::error::ErrorKind;
 use rffblr::data::TrainingTable;
 use rffblr::metrics::SplitBy;
 use rffblr_methods::evaluate::FoldResult;
 use rffblr_methods::folds::Folds;
-use rffblr_methods::method::{Method, by_name};
+use rffblr_methods::method::{Method, RffBlr, by_name};
 use rffblr_methods::select::Progress;
 use rffblr_methods::{CrossValidation, Job, cross_validate};
+use rffblr_tables::Writer;
 use selection::{Selection, SelectionArguments};
 use std::path::PathBuf;
 
@@ -23,6 +27,7 @@ Examples:
   rffblr evaluate cohort.csv --targets glucose,pressure --ignore id
   rffblr evaluate cohort.csv --targets last:3 --folds 5 --methods rffblr,rffblr-paper,mean
   rffblr evaluate visits.csv --targets glucose --group patient --folds 5
+  rffblr evaluate cohort.csv --targets glucose --sparsity 0.75 --predictions held-out.csv
   rffblr evaluate jura --fold-file folds.json --json > scores.json
   rffblr evaluate jura --methods rffblr,mmr,fnn --grid coarse --journal jura.journal")]
 #[command(after_long_help = after_help())]
@@ -38,9 +43,13 @@ pub struct Arguments {
     /// Methods to compare
     #[arg(long, value_name = "NAMES", default_value = "rffblr,mean", value_delimiter = ',')]
     methods: Vec<String>,
-    /// Seed of the folds and of every fit
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    /// File for every held-out prediction, ending in .csv or .parquet: row, fold, method, and of each target what was
+    /// observed, predicted, and its standard deviation
+    #[arg(long, value_name = "FILE")]
+    predictions: Option<PathBuf>,
+    /// Replace the file of predictions if it exists
+    #[arg(long)]
+    force: bool,
     /// Print JSON with the scores of every fold and task
     #[arg(long)]
     json: bool,
@@ -49,6 +58,9 @@ pub struct Arguments {
     quiet: bool,
     #[command(flatten)]
     selection: SelectionArguments,
+    // Of the method `rffblr`, as `fit` takes them; the seed is that of the folds and of every fit.
+    #[command(flatten)]
+    settings: SettingArguments,
 }
 
 fn after_help() -> String {
@@ -64,24 +76,47 @@ fn after_help() -> String {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    let methods = methods(&arguments.methods)?;
+    let settings = arguments.settings.settings()?;
+    let own = RffBlr { name: "rffblr", describe: "RFF-BLR with the settings given", settings: settings.clone() };
+    let named = methods(&arguments.methods).unwrap_or_else(|problem| wrong(ErrorKind::InvalidValue, problem));
+    let methods: Vec<&dyn Method> =
+        named.into_iter().map(|method| if method.name() == own.name { &own as &dyn Method } else { method }).collect();
+    if arguments.settings.is_given() && !methods.iter().any(|method| method.name() == own.name) {
+        wrong(
+            ErrorKind::ArgumentConflict,
+            "settings are those of the method rffblr, which is not among --methods; add it",
+        );
+    }
+    if arguments.folds < 2 && !arguments.table.is_ordered() && arguments.fold_file.is_none() {
+        wrong(ErrorKind::ValueValidation, "--folds is at least 2 (with --time, 1 tests the latest rows)");
+    }
+    if let Some(path) = &arguments.predictions {
+        output::expect_apart(path, [arguments.table.data.as_path()])?;
+        output::expect_writable(path, arguments.force)?;
+    }
     let training = arguments.table.read(arguments.quiet)?;
     let (folds, by) = match &arguments.fold_file {
         Some(file) => (Folds::read(file, training.table().rows())?, SplitBy::Custom),
-        None => Folds::of_table(&training, arguments.folds, arguments.seed)?,
+        None => Folds::of_table(&training, arguments.folds, settings.seed)?,
     };
     if !arguments.quiet {
         tell(&folds);
     }
     let selection = arguments.selection.open(arguments.fold_file.as_deref(), &training, &folds, arguments.quiet)?;
-    let results = run_folds(&training, &folds, &methods, &selection, arguments)?;
+    let results = run_folds(&training, &folds, &methods, &selection, settings.seed, arguments.quiet)?;
+    if let Some(path) = &arguments.predictions {
+        let table = predictions::table(&training.roles().targets, &folds, &methods, &results)?;
+        let mut writer = Writer::create(path, arguments.force)?;
+        writer.write(&table)?;
+        writer.finish()?;
+    }
     if !arguments.quiet && results.iter().flatten().any(|fold| !fold.is_scored()) {
         output::note("folds whose test rows have no observed target are left out of the means");
     }
     let targets = &training.roles().targets;
     output::print(&if arguments.json {
-        let (data, seed) = (&arguments.table.data, arguments.seed);
-        let about = report::About { training: &training, data, seed, selection: &selection, by: &by };
+        let data = &arguments.table.data;
+        let about = report::About { training: &training, data, settings: &settings, selection: &selection, by: &by };
         format!("{:#}\n", report::json(&about, &methods, &results)?)
     } else {
         report::tables(targets, &methods, &results)?
@@ -117,14 +152,15 @@ fn run_folds(
     folds: &Folds,
     methods: &[&dyn Method],
     selection: &Selection,
-    arguments: &Arguments,
+    seed: u64,
+    quiet: bool,
 ) -> Result<Vec<Vec<FoldResult>>> {
-    let (seed, inner) = (arguments.seed, selection.inner_folds());
+    let inner = selection.inner_folds();
     let of_fold = |fold: usize| methods.iter().map(move |&method| Job { method, training, folds, fold, seed, inner });
     let jobs: Vec<Job<'_>> = (0..folds.count()).flat_map(of_fold).collect();
     let workers = rayon::current_num_threads().min(jobs.len());
     let series = methods.iter().map(|method| (method.name().to_owned(), folds.count()));
-    let watch = Watch::new(series, workers, arguments.quiet);
+    let watch = Watch::new(series, workers, quiet);
     let progress = |job: usize, progress: Progress| watch.inner_fold(job % methods.len(), progress);
     let (grid, journal) = (selection.grid, selection.journal.as_ref());
     let how = CrossValidation { workers, grid, journal, progress: Some(&progress) };

@@ -3,6 +3,7 @@
 use super::selection::Selection;
 use crate::output;
 use anyhow::Result;
+use rffblr::Settings;
 use rffblr::data::TrainingTable;
 use rffblr::metrics::{OutOfFold, PerTask, SplitBy, with_error};
 use rffblr_methods::evaluate::{FoldResult, Summary};
@@ -42,7 +43,7 @@ const TASK_QUANTITIES: [TaskQuantity; 8] = [
 ];
 
 /// Most methods side by side, so that tables stay narrow.
-const ABREAST: usize = 4;
+const ABREAST: usize = 3;
 
 /// Over the folds that could be scored; `None` for a method that does not have this number.
 fn summary(folds: &[FoldResult], key: &str, value: fn(&FoldResult) -> Option<f64>) -> Option<Summary> {
@@ -70,7 +71,7 @@ fn task_summary(
 pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldResult>]) -> Result<String> {
     let folds = results.first().map_or(0, Vec::len);
     let together = results.iter().map(|folds| out_of_fold(folds)).collect::<Result<Vec<OutOfFold>>>()?;
-    let mut text = String::new();
+    let (mut text, all) = (String::new(), &together);
     let chunks = methods.chunks(ABREAST).zip(results.chunks(ABREAST)).zip(together.chunks(ABREAST));
     for ((methods, results), together) in chunks {
         let header = |first: String| [first].into_iter().chain(methods.iter().map(|method| method.name().to_owned()));
@@ -78,9 +79,11 @@ pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldRe
             [label.to_owned()].into_iter().chain(results.iter().map(|folds| mean_and_sd(value(folds)))).collect()
         };
         let scored = |label: &str, score: &dyn Fn(&OutOfFold) -> (f64, f64)| -> Vec<String> {
+            let most = all.iter().map(|method| score(method).0).fold(f64::NEG_INFINITY, f64::max);
             let cells = together.iter().map(|method| {
                 let (score, error) = score(method);
-                with_error(score, error)
+                let mark = if all.len() > 1 && score == most { " *" } else { "" };
+                with_error(score, error) + mark
             });
             [label.to_owned()].into_iter().chain(cells).collect()
         };
@@ -90,8 +93,8 @@ pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldRe
             each.map(|(task, name)| scored(name, &|method| (method.scores.per_task.r2[task], method.r2_se[task]))),
         );
         text += &format!("{}\n\n", output::table(header(String::from("R² of all held-out rows")), rows));
-        let all = QUANTITIES.iter().filter_map(|(key, label, value)| Some((key, label.as_ref()?, value)));
-        let rows = all.map(|(key, label, &value)| row(label, &|folds| summary(folds, key, value))).collect();
+        let shown = QUANTITIES.iter().filter_map(|(key, label, value)| Some((key, label.as_ref()?, value)));
+        let rows = shown.map(|(key, label, &value)| row(label, &|folds| summary(folds, key, value))).collect();
         text += &format!("{}\n\n", output::table(header(format!("mean ± sd of {folds} folds")), rows));
         for (title, key) in [("R² by target", "r2"), ("90 % coverage by target", "coverage90")] {
             let Some(&(_, values)) = TASK_QUANTITIES.iter().find(|(name, _)| *name == key) else { continue };
@@ -100,9 +103,33 @@ pub fn tables(targets: &[String], methods: &[&dyn Method], results: &[Vec<FoldRe
             text += &format!("{}\n\n", output::table(header(title.to_owned()), rows));
         }
     }
-    text += &chosen_table(methods, results).map_or(String::new(), |table| format!("{table}\n"));
-    text.truncate(text.trim_end().len());
-    Ok(text + "\n")
+    text += &chosen_table(methods, results).map_or(String::new(), |table| format!("{table}\n\n"));
+    Ok(text + &verdict(targets, methods, &together) + "\n")
+}
+
+/// What the tables say, in a sentence.
+fn verdict(targets: &[String], methods: &[&dyn Method], together: &[OutOfFold]) -> String {
+    let scores = methods.iter().zip(together).map(|(method, found)| (method.name(), found));
+    let mut order: Vec<(&str, &OutOfFold)> = scores.filter(|(_, found)| !found.scores.task_r2.is_nan()).collect();
+    order.sort_by(|a, b| b.1.scores.task_r2.total_cmp(&a.1.scores.task_r2));
+    let share = |found: &OutOfFold| format!("{:.0} %", 100.0 * found.scores.task_r2.max(0.0));
+    let over = if targets.len() == 1 { String::new() } else { format!(", on average over {} targets", targets.len()) };
+    match &order[..] {
+        [] => "No target varies in the rows that were held out.".into(),
+        [(name, found)] => format!("{name} explains {} of the variance of rows it has not seen{over}.", share(found)),
+        [(first, best), (second, next), ..] => {
+            let gap = best.scores.task_r2 - next.scores.task_r2;
+            let error = best.task_r2_se.hypot(next.task_r2_se);
+            // Both have the same rows held out, so that this is on the safe side.
+            let close = if gap <= error { ", which is not clearly less" } else { "" };
+            format!(
+                "Best of each row is marked *. {first} explains {} of the variance of rows it has not seen{over}; next is \
+                 {second} with {}{close}.",
+                share(best),
+                share(next)
+            )
+        }
+    }
 }
 
 /// The scores of the held-out rows of all folds together.
@@ -163,7 +190,7 @@ fn mean_and_sd(summary: Option<Summary>) -> String {
 pub struct About<'a> {
     pub training: &'a TrainingTable,
     pub data: &'a Path,
-    pub seed: u64,
+    pub settings: &'a Settings,
     pub selection: &'a Selection,
     pub by: &'a SplitBy,
 }
@@ -183,7 +210,8 @@ pub fn json(about: &About<'_>, methods: &[&dyn Method], results: &[Vec<FoldResul
         "rows": about.training.table().rows(),
         "targets": targets,
         "split": about.by,
-        "seed": about.seed,
+        "seed": about.settings.seed,
+        "settings": about.settings,
         "grid": about.selection.grid.name(),
         "inner_folds": about.selection.inner_json(),
         "methods": all,

@@ -19,9 +19,10 @@ fn files_that_are_no_tables() {
     refused("t.csv", "x,y\n1,2\n1,2,3\n", y, &["t.csv, line 3", "3 cells where 2 columns"]);
     refused("t.csv", "x,y\n1,2\n1\n", y, &["t.csv, line 3", "1 cells where 2 columns"]);
     refused("t.csv", "x,x,y\n1,2,3\n", y, &["columns 1 and 2 are both named 'x'"]);
-    refused("t.csv", "x,,y\n1,2,3\n", y, &["column 2 has no name"]);
+    refused("t.csv", ",,y\n1,2,3\n", y, &["2 of the 3 columns have no name"]);
     refused("t.csv", [0x7f, b'E', b'L', b'F', 0, 0, 1, 2], y, &["t.csv, line 1", "not plain text"]);
-    refused("t.csv", b"x,y\n\xff\xfe,2\n", y, &["t.csv, line 2", "UTF-8"]);
+    refused("t.csv", b"x,y\n\xff\xfe,2\n", &["--targets=y", "--encoding=utf-8"], &["t.csv, line 2", "UTF-8"]);
+    refused("t.feather", "ARROW1", y, &["t.feather is an Arrow or Feather file", "to_parquet"]);
     refused("t.parquet", "PAR1 is all there is", y, &["t.parquet", "Parquet"]);
     refused("t.arff", "@relation r\n@attribute x numeric\n@data\n1,2\n", y, &["t.arff"]);
     refused("t.csv", "x,y\n\"1,2\n", y, &["t.csv, line 2", "double quote"]);
@@ -45,12 +46,17 @@ fn cells_that_are_no_numbers() {
     let rows: String = (0..30).map(|n| format!("{n},{}\n", n * 2)).collect();
     refused("t.csv", format!("x,y\n{rows}abc,1\n"), &["--targets=y"], &["t.csv, line 32", "'x'", "'abc'"]);
     refused("t.csv", format!("x,y\n{rows}1,abc\n"), &["--targets=y"], &["t.csv, line 32", "'y'", "'abc'"]);
-    refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=y"], &["t.csv, line 2", "'y'", "'low'", "numeric"]);
+    refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=y"], &["t.csv, line 2", "'y'", "'low'", "classes such as yes and no"]);
     refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=last:1"], &["data row 1", "'y'", "'low'"]);
     // A target gets the same message as an input.
     let comma = "write decimals with a point and no thousands separator";
-    refused("t.csv", "x;y\n0,5;1\n0,7;2\n", &["--targets=y"], &["line 2", "'x'", "comma inside the number", comma]);
-    refused("t.csv", "x;y\n1;0,1701\n2;0,2\n", &["--targets=y"], &["line 2", "'y'", "comma inside the number", comma]);
+    refused("t.csv", "x;y\n0,5;1.5\n0,7;2\n", &["--targets=y"], &["line 2", "'x'", "comma inside the number", comma]);
+    refused(
+        "t.csv",
+        "x;y\n1.5;0,1701\n2;0,2\n",
+        &["--targets=y"],
+        &["line 2", "'y'", "comma inside the number", comma],
+    );
     refused("t.csv", "x,y\n1%,1\n2.5 %,2\n", &["--targets=y"], &["'x'", "2 of the 2", "'1%'", "remove the sign"]);
     refused("t.csv", "x,y\n1,1\n2,2.5%\n", &["--targets=y"], &["line 3", "'y'", "'2.5%'", "remove the percent sign"]);
     refused("t.csv", "x,y\n1,2\ninf,3\n", &["--targets=y"], &["line 3", "not a finite number"]);
@@ -59,13 +65,13 @@ fn cells_that_are_no_numbers() {
 }
 
 #[test]
-fn dates_are_text_with_a_note() {
+fn dates_are_numbers_with_a_note() {
     let folder = Folder::new();
     let rows: String = (0..12).map(|n| format!("{n},2024-0{}-11,{}\n", 1 + n % 4, n * n)).collect();
     folder.put("t.csv", format!("x,day,y\n{rows}"));
     let ran = folder.done(&["fit", "t.csv", "--targets=y", "--max-iterations=2"]);
-    assert!(ran.err.contains("column 'day': 4 levels"), "{}", ran.err);
-    assert!(ran.err.contains("column 'day' looks like a time, taken as text"), "{}", ran.err);
+    assert!(ran.err.contains("column 'day': dates, taken as days since 2024-01-11\n"), "{}", ran.err);
+    assert!(ran.err.contains("column 'day' looks like a time;"), "{}", ran.err);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn a_fit_is_checked_as_evaluate_would() {
     assert!(line(first).contains(&shown), "{first}");
     assert!(line(first).contains(&number(&check["ridge"]["scores"]["per_task"]["r2"][1])), "{first}");
     assert!(
-        first.contains("On rows it has not seen: 5 refits, random folds") && second.contains("90 % interval holds"),
+        first.contains("On rows it has not seen: 5 refits, random folds") && second.contains("90 % holds"),
         "{said}"
     );
     let model = Model::load(folder.path("m.json")).unwrap();

@@ -24,7 +24,7 @@ fn one_command_gives_a_model_beside_the_data() {
         "'colour': 3 levels",
         "glucose",
         "R²",
-        "90 % interval holds",
+        "90 % holds",
         "Kept 27 of 27 features",
         "rffblr predict cohort.model.json",
         "rffblr inspect cohort.model.json",

@@ -22,3 +22,4 @@ mod selection;
 mod server;
 mod shell;
 mod stream;
+mod tables;

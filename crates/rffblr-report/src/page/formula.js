@@ -1,7 +1,25 @@
 // The model evaluated from its own file: the same sums as `rffblr predict`, for one row at a time.
 // Equation numbers are those of docs/derivation.md.
 
-/** From the raw inputs of one row (number, text, or null for missing) to the numbers the model sees. */
+/** Where in a cycle a moment is, from 0 to 1; weeks begin on Mondays. */
+const phases = {
+  year: (days) => days / 365.2425,
+  week: (days) => (Math.floor(days) + 3) / 7,
+  day: (days) => days,
+};
+
+/** The numbers of a date, from the days since the first one; cosine and sine of each cycle, none where it is missing. */
+function encodeDate({ start, median, cycles, indicator }, days) {
+  const missing = days === null;
+  const out = [missing ? median : days];
+  for (const cycle of cycles) {
+    const angle = 2 * Math.PI * phases[cycle](start / 86400 + days);
+    out.push(...(missing ? [0, 0] : [Math.cos(angle), Math.sin(angle)]));
+  }
+  return indicator ? [...out, missing ? 1 : 0] : out;
+}
+
+/** From the raw inputs of one row (number, text, days of a date, or null for missing) to the numbers the model sees. */
 function encodeRow(file, raw) {
   if (!file.encoder) return file.inputs.names.map((name) => raw[name]);
   const out = [];
@@ -12,7 +30,8 @@ function encodeRow(file, raw) {
     else if (encoding.numeric) {
       out.push(missing ? encoding.numeric.median : value);
       if (encoding.numeric.indicator) out.push(missing ? 1 : 0);
-    } else {
+    } else if (encoding.date) out.push(...encodeDate(encoding.date, value));
+    else {
       // A level that training did not have is unknown, as a missing one is.
       const { levels } = encoding.categorical;
       for (const level of levels) out.push(level === value ? 1 : 0);
@@ -37,6 +56,10 @@ function decodeRow(file, encoded) {
     } else if (encoding.numeric) {
       raw[name] = encoded[next++];
       if (encoding.numeric.indicator && encoded[next++] === 1) raw[name] = null;
+    } else if (encoding.date) {
+      const { cycles, indicator } = encoding.date;
+      raw[name] = indicator && encoded[next + 1 + 2 * cycles.length] === 1 ? null : encoded[next];
+      next += 1 + 2 * cycles.length + (indicator ? 1 : 0);
     } else {
       const levels = encoding.categorical.levels;
       const found = levels.findIndex((_, i) => encoded[next + i] === 1);

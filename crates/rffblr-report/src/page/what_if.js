@@ -22,12 +22,15 @@ function fieldsOf(file, facts) {
       column += levels.length + 1;
       return { name, levels, start: levels[0], mayMiss, column: first };
     }
-    column += encoding.numeric.indicator ? 2 : 1;
+    const { date } = encoding;
+    const number = date ?? encoding.numeric;
+    column += 1 + (date ? 2 * date.cycles.length : 0) + (number.indicator ? 1 : 0);
     const spread = 2.5 * file.inputs.scale[first];
     const range = strip
       ? [strip.low, strip.high]
       : [file.inputs.mean[first] - spread, file.inputs.mean[first] + spread];
-    return { name, levels: null, start: Number(encoding.numeric.median.toPrecision(4)), mayMiss, column: first, range };
+    const unit = date ? `days since ${new Date(1000 * date.start).toISOString().slice(0, 10)}` : null;
+    return { name, unit, levels: null, start: Number(number.median.toPrecision(4)), mayMiss, column: first, range };
   });
 }
 
@@ -197,7 +200,7 @@ function drawWhatIf(facts, order) {
       }
     });
     controls.set(field.name, control);
-    return element("label", {}, field.name, control);
+    return element("label", {}, field.unit ? `${field.name}, ${field.unit}` : field.name, control);
   }
 
   function load(raw) {

@@ -6,13 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::super::records::{Batch, Records};
+use super::super::delimited::{self, Style};
+use super::super::packing::{Letters, Packing};
 use super::super::source::Source;
-use super::super::{
-    Format, ReadOptions, TableError, Wish, delimited, format_of_content, format_of_name, parquet, plan,
-};
+use super::super::{Format, ReadOptions, TableError, Wish, format_of, format_of_name, parquet, plan, usual_delimiter};
 use super::{Inner, shown};
-use rffblr::internals::folder_of;
+use rffblr::internals::{folder_of, matches};
 
 /// A file with some of the rows.
 pub(super) struct Part {
@@ -20,8 +19,10 @@ pub(super) struct Part {
     pub(super) name: String,
     pub(super) bytes: u64,
     modified: Option<SystemTime>,
-    /// Delimiter of a text file; `None` for Parquet.
-    pub(super) delimiter: Option<u8>,
+    /// Of a text file; `None` for Parquet.
+    pub(super) style: Option<Style>,
+    pub(super) packing: Packing,
+    pub(super) letters: Letters,
 }
 
 impl Inner {
@@ -34,7 +35,7 @@ impl Inner {
         // Names in the options need not be in every part: its columns are compared with those of the first.
         let lenient = ReadOptions { allow_absent: true, ..options.clone() };
         let declared = vec![None; names.len()];
-        let untyped = parts[0].delimiter.is_some();
+        let untyped = parts[0].style.is_some();
         // As `read` has it: without `allow_absent` the files have each of these.
         let ignored = if options.allow_absent { Vec::new() } else { options.ignored_columns.clone() };
         let mut inner = Inner { files, parts: Vec::new(), names, wishes, declared, untyped, ignored, options: lenient };
@@ -47,7 +48,7 @@ impl Inner {
     /// Adds a part, if its columns are those of the first.
     fn add(&mut self, part: Part, header: &Header) -> Result<(), TableError> {
         let (file, first) = (part.name.clone(), self.parts.first().map_or(&part.name, |part| &part.name).clone());
-        if self.untyped != part.delimiter.is_some() {
+        if self.untyped != part.style.is_some() {
             return Err(TableError::MixedFormats { file, first });
         }
         let own = header.names();
@@ -103,27 +104,30 @@ impl Part {
         let name = source.name().to_owned();
         let stream = || TableError::NotInBlocks { file: name.clone(), what: "what can be read only once" };
         let path = source.path().ok_or_else(stream)?.to_owned();
-        let format = match options.format.or_else(|| format_of_name(&path)) {
-            Some(format) => format,
-            None => format_of_content(&source.head()?),
-        };
+        let format = format_of(&mut source, &path, options)?;
         let found = fs::metadata(&path).map_err(|cause| TableError::Read { file: name.clone(), cause })?;
-        let mut part = Part { path, name, bytes: found.len(), modified: found.modified().ok(), delimiter: None };
-        let usual = match format {
-            Format::Csv => None,
-            Format::Tsv => Some(b'\t'),
-            Format::Arff => return Err(TableError::NotInBlocks { file: part.name, what: "ARFF" }),
-            Format::Parquet => {
+        let (packing, letters) = (source.packing, Letters::Utf8);
+        let mut part =
+            Part { path, name, bytes: found.len(), modified: found.modified().ok(), style: None, packing, letters };
+        let what = match format {
+            Format::Csv | Format::Tsv => {
+                source.is_text(options.encoding)?;
+                part.letters = source.letters;
+                let style = delimited::style(&mut source, usual_delimiter(format), options)?;
+                part.style = Some(style);
+                return Ok((part, Header::Text(delimited::names(&mut source, style)?)));
+            }
+            Format::Parquet if packing == Packing::Plain => {
                 let input = parquet::open(&part.name, &part.path)?;
                 let described = parquet::guarded(&part.name, || parquet::reader(&part.name, input))?;
                 let description = Box::new(parquet::Description::of(&described));
                 return Ok((part, Header::Parquet(description)));
             }
+            Format::Parquet => "a packed Parquet file",
+            Format::Arff => "ARFF",
+            Format::Workbook => "a workbook",
         };
-        let delimiter = delimited::delimiter(&mut source, usual, options)?;
-        part.delimiter = Some(delimiter);
-        let names = Records::new(&part.name, source.open()?, delimiter).start(&mut Batch::default())?;
-        Ok((part, Header::Text(names)))
+        Err(TableError::NotInBlocks { file: part.name, what })
     }
 
     /// Opens the file for a pass, if it is the one that was looked at first.
@@ -188,53 +192,5 @@ fn listed(asked: &Path, folder: &Path, wanted: impl Fn(&Path, &str) -> bool) -> 
     match files.is_empty() {
         true => Err(TableError::NoFiles { path: shown(asked) }),
         false => Ok(files),
-    }
-}
-
-/// Whether a name matches a pattern in which `*` stands for any letters and `?` for one.
-fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // Of the last star: its place, and the end of what it stands for so far.
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        match (pattern.get(p), star) {
-            (Some('*'), _) => {
-                star = Some((p, n));
-                p += 1;
-            }
-            (Some(letter), _) if *letter == '?' || *letter == name[n] => (p, n) = (p + 1, n + 1),
-            (_, Some((at, end))) => {
-                star = Some((at, end + 1));
-                (p, n) = (at + 1, end + 1);
-            }
-            (_, None) => return false,
-        }
-    }
-    pattern[p..].iter().all(|letter| *letter == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// The rule itself, by recursion.
-    fn by_recursion(pattern: &[char], name: &[char]) -> bool {
-        match (pattern, name) {
-            ([], _) => name.is_empty(),
-            (['*', rest @ ..], _) => (0..=name.len()).any(|skipped| by_recursion(rest, &name[skipped..])),
-            ([first, rest @ ..], [letter, more @ ..]) => (*first == '?' || first == letter) && by_recursion(rest, more),
-            _ => false,
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1000) })]
-
-        #[test]
-        fn patterns_match_by_their_rule(pattern in "[ab*?]{0,6}", name in "[ab]{0,8}") {
-            let letters = |text: &str| text.chars().collect::<Vec<_>>();
-            prop_assert_eq!(matches(&pattern, &name), by_recursion(&letters(&pattern), &letters(&name)));
-        }
     }
 }

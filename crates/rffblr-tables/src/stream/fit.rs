@@ -72,6 +72,7 @@ impl Parts {
                 format!("this one needs all {rows} rows in memory, and from files takes at most {SAMPLE}; use cosines");
             return Err(Error::Setting { name: "preset", problem });
         }
+        let table = table.with_notes(types.notes().iter().cloned());
         Ok(FromFiles::Table(Box::new(TrainingTable::new(table, job.choice, job.missing)?)))
     }
 
@@ -83,7 +84,9 @@ impl Parts {
         tell: &(dyn Fn(Stage<'_>) -> ControlFlow<()> + Sync),
     ) -> Result<FromFiles> {
         let roles = job.choice.clone().resolve(&summary.sample().0)?;
-        let (encoder, mut notes) = Encoder::learn_summary(summary, &roles, job.missing)?;
+        let (encoder, more) = Encoder::learn_summary(summary, &roles, job.missing)?;
+        let mut notes = types.notes().to_vec();
+        notes.extend(more);
         let mut checkpoint = job.checkpoint.as_deref().map(|path| Checkpoint::new(path, &self, summary, &encoder, job));
         let resume = checkpoint.as_ref().map(Checkpoint::read).transpose()?.flatten();
         let observer = |step: &Iteration| tell(Stage::Learning(step));

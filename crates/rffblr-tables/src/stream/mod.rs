@@ -13,10 +13,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{ReadOptions, Table, TableError, Wish};
+use super::delimited::limits_note;
+use super::{ReadOptions, Table, TableError, Wish, skipped};
 use files::Part;
 use pass::Pass;
-use rffblr::data::Summary;
+use rffblr::data::{Note, Summary};
 
 /// Files with the same columns, read one after another in blocks.
 ///
@@ -56,13 +57,25 @@ struct Inner {
 }
 
 /// The type of each column of some [`Parts`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Types(Vec<Option<bool>>);
+#[derive(Clone, Debug, PartialEq)]
+pub struct Types {
+    text: Vec<Option<bool>>,
+    notes: Vec<Note>,
+}
 
 impl Types {
     /// Whether a column, by its position in [`Parts::names`], is text; `None` if it is left out of the blocks.
     pub fn is_text(&self, column: usize) -> Option<bool> {
-        self.0.get(column).copied().flatten()
+        self.text.get(column).copied().flatten()
+    }
+
+    /// What a user may not expect of how the files are read.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    fn declared(text: Vec<Option<bool>>) -> Types {
+        Types { text, notes: Vec::new() }
     }
 }
 
@@ -106,14 +119,14 @@ impl Parts {
     /// Every row in order, in blocks of exactly `rows` rows, of which only the last may be shorter. The next block is
     /// read while this one is used.
     pub fn blocks(&self, types: &Types, rows: usize) -> Blocks {
-        Blocks(Pass::start(&self.inner, types.0.clone(), rows, false))
+        Blocks(Pass::start(&self.inner, types.text.clone(), rows, false))
     }
 
     /// The type of every column by the same rules as [`read`](super::read) has, which takes a pass over text files
     /// unless the options list all columns.
     pub fn types(&self) -> Result<Types, TableError> {
         match self.first_types() {
-            types if self.guessed(&types).next().is_none() => Ok(Types(types)),
+            types if self.guessed(&types).next().is_none() => Ok(Types::declared(types)),
             _ => Ok(self.survey(|| (), |(), _| Ok(()))?.0),
         }
     }
@@ -125,7 +138,7 @@ impl Parts {
         for column in self.guessed(&types).collect::<Vec<_>>() {
             types[column] = None;
         }
-        Types(types)
+        Types::declared(types)
     }
 
     /// The type of every column, and a summary of all rows, in the same pass. `watch` sees every block and may stop the
@@ -171,12 +184,15 @@ impl Parts {
                     break;
                 }
             }
-            for (column, guess) in pass.guesses().into_iter().filter(|_| to_the_end) {
+            let guesses = pass.guesses();
+            for (column, _, guess) in guesses.iter().filter(|(_, open, _)| to_the_end && *open) {
                 // Refuses what looks wrong, of which the counts of all rows are the judge.
-                guess.is_text(&self.inner.names[column])?;
+                guess.is_text(&self.inner.names[*column])?;
             }
             if as_text.is_empty() {
-                return Ok((Types(types), made));
+                let counted = guesses.iter().map(|(column, _, guess)| (self.inner.names[*column].as_str(), guess));
+                let notes = skipped(&self.inner.names).into_iter().chain(limits_note(counted)).collect();
+                return Ok((Types { text: types, notes }, made));
             }
             for column in as_text {
                 types[column] = Some(true);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use super::super::delimited::Building;
+use super::super::delimited::{Building, Style};
 use super::super::guess::Guess;
 use super::super::parquet::{self, Sink};
 use super::super::records::{Batch, Records};
@@ -17,8 +17,8 @@ use super::files::Part;
 use super::{Block, Inner};
 use rffblr::internals::Cells;
 
-/// Guesses of the columns whose type is open, by their position.
-type Guesses = Vec<(usize, Guess)>;
+/// What was counted of the columns of text files, by their position, and whether the type of each is open.
+type Guesses = Vec<(usize, bool, Guess)>;
 
 /// What the reading thread sends: a block and the columns of numbers in which text was met so far.
 type Message = Result<(Block, Vec<usize>), TableError>;
@@ -111,8 +111,8 @@ impl<'a> Reading<'a> {
         for part in &self.inner.parts {
             filling.part_bytes = part.bytes as f64;
             let input = part.reopen()?;
-            match part.delimiter {
-                Some(delimiter) => self.text(part, input, delimiter, filling)?,
+            match part.style {
+                Some(style) => self.text(part, input, style, filling)?,
                 None => parquet::guarded(&part.name, || self.parquet(part, input, filling))?,
             }
             part.check_unchanged()?;
@@ -120,7 +120,9 @@ impl<'a> Reading<'a> {
         }
         filling.flush()?;
         match filling.first_row {
-            0 => Err(TableError::NoRows { file: self.inner.first_file().to_owned() }),
+            0 if !self.inner.options.allow_empty => {
+                Err(TableError::NoRows { file: self.inner.first_file().to_owned() })
+            }
             _ => Ok(()),
         }
     }
@@ -141,9 +143,12 @@ impl<'a> Reading<'a> {
 
     /// The next rows are split into cells while the cells of these are read. That is done without the pool of threads
     /// that computes: whoever waits for a block may be one of them.
-    fn text(&mut self, part: &Part, input: File, delimiter: u8, filling: &mut Filling<'_>) -> Result<(), TableError> {
+    fn text(&mut self, part: &Part, input: File, style: Style, filling: &mut Filling<'_>) -> Result<(), TableError> {
         let count = AtomicU64::new(0);
-        let mut records = Records::new(&part.name, Counted { input, count: &count }, delimiter);
+        let unpacked = part.packing.unpack(Counted { input, count: &count });
+        let unpacked = unpacked.map_err(|cause| TableError::Read { file: part.name.clone(), cause })?;
+        let mut records = Records::new(&part.name, part.letters.decode(unpacked), style.delimiter);
+        self.columns.iter_mut().for_each(|(_, column)| column.written(style.numerals));
         let (mut batch, mut next) = (Batch::default(), Batch::default());
         let names = records.start(&mut batch)?;
         let mut places = Vec::with_capacity(self.columns.len());
@@ -202,8 +207,8 @@ impl<'a> Reading<'a> {
     }
 
     fn guesses(self) -> Guesses {
-        let open = |(_, column): &(usize, Building)| column.is_guess() && self.inner.untyped;
-        self.columns.into_iter().filter(open).map(|(position, column)| (position, column.guess)).collect()
+        let guess = |(position, column): (usize, Building)| (position, column.is_guess(), column.guess);
+        self.columns.into_iter().filter(|_| self.inner.untyped).map(guess).collect()
     }
 }
 

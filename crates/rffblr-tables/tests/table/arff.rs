@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::common::{error, levels, numbers, read_as, same, texts};
-use rffblr_tables::{ReadOptions, Table, Values, read};
+use rffblr_tables::{ReadOptions, Table, TextEncoding, Values, read};
 
 fn arff(text: &str) -> Table {
     read_as("t.arff", text.as_bytes(), &ReadOptions::default()).unwrap()
@@ -118,11 +118,6 @@ fn errors_in_the_header() {
             "@attribute a numeric\n@attribute a real\n@data\n1,2\n",
             "t.arff: columns 1 and 2 are both named 'a'; rename one of them",
         ),
-        (
-            "@attribute day DATE\n@data\n1\n",
-            "t.arff, column 'day': a date attribute cannot be read; ignore the column or declare it as numeric or \
-             string",
-        ),
     ] {
         assert_eq!(arff_error(text), message, "{text:?}");
     }
@@ -178,7 +173,9 @@ fn not_plain_text() {
     let header = b"@attribute a string\n@data\nx\n".to_vec();
     let with = |bytes: &[u8]| error(read_as("t.arff", &[&header[..], bytes].concat(), &options));
     assert!(with(b"a\0b\n").starts_with("t.arff, line 4: found a zero byte"));
-    assert!(with(b"\xff\n").starts_with("t.arff, line 4: the text is not UTF-8"));
+    let utf8 = ReadOptions { encoding: Some(TextEncoding::Utf8), ..ReadOptions::default() };
+    let message = error(read_as("t.arff", &[&header[..], b"\xff\n"].concat(), &utf8));
+    assert!(message.starts_with("t.arff, line 4: the text is not UTF-8"), "{message}");
     let long = vec![b'x'; (64 << 20) + 10];
     assert!(with(&long).starts_with("t.arff, line 4: the row that starts here has more than 64 MiB"));
 }

@@ -4,6 +4,7 @@ mod arff;
 mod common;
 mod csv;
 mod csv_errors;
+mod files;
 mod parquet;
 mod robust;
 mod stream;

@@ -4,7 +4,9 @@
 //!
 //! - A numeric input stays a number. If it has missing cells in training, they take the median and a column `age?`
 //!   marks them with 1.
-//! - A text input becomes one column of zeros and ones per level, `colour=red`, and one more, `colour?`, for cells that are
+//! - A text that is a date or a time in every row becomes the days since the first of them and, of each cycle the training
+//!   rows have seen enough of (year, week, day), cosine and sine: `when`, `when:year cos`. A column `when?` marks gaps.
+//! - Any other text becomes one column of zeros and ones per level, `colour=red`, and one more, `colour?`, for cells that are
 //!   missing.
 //! - An input that is the same in all training rows is left out, and so is a text that is different in every one: it
 //!   names rows and has no information about others.
@@ -13,6 +15,7 @@
 //! - With [`MissingInputs::Error`] a missing input is an error, in training and at prediction.
 
 mod columns;
+mod dates;
 mod leaks;
 mod summarised;
 mod suspects;
@@ -25,6 +28,7 @@ use crate::linalg::{Mat, MatRef};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
 use crate::words::plural;
 use columns::{Facts, is_missing, one_hot};
+pub use dates::{Cycle, DateEncoding};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -57,6 +61,8 @@ pub enum Encoding {
     },
     /// Only whether the number is missing: it was the same in all training rows that had it.
     Presence,
+    /// Days since the first date, and cycles.
+    Date(DateEncoding),
     /// One column per level, and one more for all that is none of them: a missing cell, or a level that training did not
     /// have, which is then as far from every known level as they are from each other.
     Categorical {
@@ -87,6 +93,7 @@ impl RawInput {
         let mark = || format!("{}?", self.name);
         let (mut names, indicator) = match &self.encoding {
             Encoding::Numeric { indicator, .. } => (vec![self.name.clone()], *indicator),
+            Encoding::Date(date) => (date.names(&self.name), false),
             Encoding::Presence => (Vec::new(), true),
             Encoding::Categorical { levels, .. } => {
                 (levels.iter().map(|level| format!("{}={level}", self.name)).collect(), true)
@@ -122,7 +129,8 @@ impl Encoder {
         check_rows(table, rows)?;
         let mut notes = Notes::default();
         let columns = roles.inputs(table).map(Cow::Borrowed);
-        let encoder = Encoder::learn_columns(columns, rows, Facts::of, roles, missing, &mut notes)?;
+        let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, roles);
+        let encoder = Encoder::learn_columns(columns, rows, facts, roles, missing, &mut notes)?;
         for column in table.columns().iter().filter(|column| roles.targets.contains(&column.name)) {
             if is_constant_target(column, rows) {
                 notes.add(NoteKind::ConstantTarget, &column.name, "");
@@ -144,7 +152,8 @@ impl Encoder {
         };
         let mut notes = Notes::default();
         let columns = names.iter().enumerate().map(column);
-        let encoder = Encoder::learn_columns(columns, &rows, Facts::of, roles, missing, &mut notes)?;
+        let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, roles);
+        let encoder = Encoder::learn_columns(columns, &rows, facts, roles, missing, &mut notes)?;
         Ok((encoder, notes.told()))
     }
 
@@ -171,10 +180,11 @@ impl Encoder {
             if facts.empty {
                 return Err(EncodeError::EmptyColumn { column: column.name.clone() });
             }
+            let dates = matches!(facts.encoding, Ok(Some(Encoding::Date(_))));
             if facts.index {
                 counting.push(column.name.clone());
             } else if roles.group.is_none() && roles.time.is_none() {
-                note_suspects(column, rows, notes);
+                note_suspects(column, rows, dates, notes);
             }
             let encoding = if facts.identifier { None } else { facts.encoding? };
             let Some(encoding) = encoding else {
@@ -297,7 +307,7 @@ impl Encoder {
         let (mut text_columns, mut numeric_columns) = (Vec::new(), Vec::new());
         for input in &self.inputs {
             match input.encoding {
-                Encoding::Categorical { .. } => text_columns.push(input.name.clone()),
+                Encoding::Categorical { .. } | Encoding::Date(_) => text_columns.push(input.name.clone()),
                 Encoding::Numeric { .. } | Encoding::Presence => numeric_columns.push(input.name.clone()),
             }
         }
@@ -310,7 +320,15 @@ impl Encoder {
                 ignored_columns.push(name.clone());
             }
         }
-        ReadOptions { text_columns, numeric_columns, ignored_columns, allow_absent: true, ..ReadOptions::default() }
+        let (allow_absent, allow_empty) = (true, true);
+        ReadOptions {
+            text_columns,
+            numeric_columns,
+            ignored_columns,
+            allow_absent,
+            allow_empty,
+            ..ReadOptions::default()
+        }
     }
 
     /// How to read the training table again: as for prediction, and targets and weights must be numbers. What says which
@@ -407,6 +425,15 @@ impl Encoder {
                         out[(i, next)] = f64::from(u8::from(values[row].is_nan()));
                     }
                 }
+                Encoding::Date(date) => {
+                    for (i, days) in date.days(column, rows)?.into_iter().enumerate() {
+                        let encoded = date.encode(days);
+                        encoded.into_iter().enumerate().for_each(|(k, value)| out[(i, next + k)] = value);
+                    }
+                    if !date.indicator {
+                        note_gaps(column, rows, "take the median date of training", notes);
+                    }
+                }
                 Encoding::Categorical { levels, gaps } => {
                     let unseen = one_hot(column, rows, levels, next, &mut out);
                     if !unseen.is_empty() {
@@ -427,9 +454,13 @@ impl Encoder {
         if self.encoded_names() != input_names || self.roles.targets != target_names {
             return Err("it names other inputs or targets".into());
         }
-        match self.inputs.iter().find(|i| matches!(i.encoding, Encoding::Numeric { median, .. } if !median.is_finite()))
-        {
-            Some(input) => Err(format!("its median of {} is not finite", excerpt(&input.name))),
+        let flaw = |input: &RawInput| match &input.encoding {
+            Encoding::Numeric { median, .. } if !median.is_finite() => Some("median is not finite"),
+            Encoding::Date(date) => date.flaw(),
+            _ => None,
+        };
+        match self.inputs.iter().find_map(|input| flaw(input).map(|flaw| (input, flaw))) {
+            Some((input, flaw)) => Err(format!("of {}, {flaw}", excerpt(&input.name))),
             None => Ok(()),
         }
     }
@@ -459,6 +490,10 @@ fn note_encoding(name: &str, encoding: &Encoding, gaps: usize, notes: &mut Notes
             notes.add(NoteKind::Filled, name, detail);
         }
         Encoding::Presence => notes.add(NoteKind::Presence, name, gaps()),
+        Encoding::Date(date) => {
+            let more = if date.indicator { format!("; {} marked", gaps()) } else { String::new() };
+            notes.add(NoteKind::Dates, name, date.describe() + &more);
+        }
         Encoding::Categorical { levels, gaps: some } => {
             let more = if *some { format!(", {} as one more", gaps()) } else { String::new() };
             notes.add(NoteKind::Levels, name, plural(levels.len(), "level") + &more);
@@ -467,11 +502,9 @@ fn note_encoding(name: &str, encoding: &Encoding, gaps: usize, notes: &mut Notes
 }
 
 /// What a training column may be besides an input.
-fn note_suspects(column: &Column, rows: &[usize], notes: &mut Notes) {
-    if suspects::is_time(column, rows) {
-        let text = matches!(column.values, Values::Text { .. });
-        let order = if text { ", taken as text (write it as a number if its order matters)" } else { "" };
-        notes.add(NoteKind::Time, &column.name, order);
+fn note_suspects(column: &Column, rows: &[usize], dates: bool, notes: &mut Notes) {
+    if dates || suspects::is_time(column, rows) {
+        notes.add(NoteKind::Time, &column.name, "");
     } else if let Some(units) = suspects::units(column, rows) {
         notes.add(NoteKind::Units, &column.name, plural(units, "unit"));
     }

@@ -1,6 +1,6 @@
 //! What can go wrong between a table as it was read and the numbers a model sees.
 
-use crate::table::{did_you_mean, excerpt, how_to_correct};
+use crate::table::{did_you_mean, excerpt, how_to_correct, how_to_predict};
 use crate::words::plural;
 
 /// Why a table cannot be used as asked. Rows are counted from one, without the header.
@@ -25,10 +25,23 @@ pub enum EncodeError {
 
     /// A list of names that cannot be split.
     #[error(
-        "{}: a double quote is never closed; a name that contains a comma is written \"like, this\"",
+        "{}: a double quote is never closed; a name that contains a comma is written \"like, this\", and a double quote in \
+         it twice",
         excerpt(text)
     )]
     Quote { text: String },
+
+    /// A position that the table does not have.
+    #[error("there is no column #{position}; the table has {columns}, counted from 1")]
+    NoSuchColumn { position: usize, columns: usize },
+
+    /// A pattern that no name fits.
+    #[error("no column has a name like {}; * stands for any letters and ? for one", excerpt(pattern))]
+    NoMatch { pattern: String },
+
+    /// A pattern where one column is wanted.
+    #[error("{} stands for {found} columns, but one is wanted here; name it", excerpt(text))]
+    SeveralColumns { text: String, found: usize },
 
     /// A name that the table does not have.
     #[error("the table has no column {} to use as {role}{}", excerpt(name), did_you_mean(nearest))]
@@ -62,7 +75,7 @@ pub enum EncodeError {
         "data row {row}, column {}: {} is not a number, but {role} must be numeric; {}",
         excerpt(column),
         excerpt(text),
-        how_to_correct(text)
+        if *role == "a target" { how_to_predict(text) } else { how_to_correct(text).into() }
     )]
     NotNumeric { role: &'static str, column: String, row: usize, text: String },
 
@@ -79,12 +92,39 @@ pub enum EncodeError {
 
     /// A text that is not a time.
     #[error(
-        "data row {row}, column {}: {} is not a time; a time is a number or a date: 2024-05-31, 2024-05-31 14:30 or \
-         2024-05-31T14:30:05Z",
+        "data row {row}, column {}: {} is not a time; a time is a number or a date such as 2024-05-31, 31.05.2024 14:30 \
+         or 2024-05-31T14:30:05Z",
         excerpt(column),
         excerpt(text)
     )]
     NotATime { column: String, row: usize, text: String },
+
+    /// A text that is not a date, in a column of dates.
+    #[error(
+        "data row {row}, column {}: {} is not a date, and this column has dates; write it as 2024-05-31 or 2024-05-31 \
+         14:30, or leave the cell empty if it is missing",
+        excerpt(column),
+        excerpt(text)
+    )]
+    NotADate { column: String, row: usize, text: String },
+
+    /// Texts that are dates but for a few.
+    #[error(
+        "column {}: {} is not a date, but {dates} of the {cells} values in this column are; correct it, leave the cell \
+         empty if the value is missing, or list the column as text",
+        excerpt(column),
+        excerpt(text)
+    )]
+    MostlyDates { column: String, text: String, dates: u64, cells: u64 },
+
+    /// Dates that are others with day and month exchanged.
+    #[error(
+        "column {}: {} and all other dates in this column can be read with the day first or with the month first; say \
+         which, or write them as 2024-05-31",
+        excerpt(column),
+        excerpt(text)
+    )]
+    AmbiguousDates { column: String, text: String },
 
     /// A missing input where none is allowed.
     #[error(

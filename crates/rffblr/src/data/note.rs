@@ -19,6 +19,10 @@ pub struct Note {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum NoteKind {
+    /// How a file was read.
+    File,
+    /// Limits among numbers, taken as missing.
+    Limits,
     /// Rows that say nothing about any target, left out.
     NoTarget,
     /// Columns that say which rows belong together.
@@ -33,6 +37,8 @@ pub enum NoteKind {
     Filled,
     /// Numbers of which only the gaps count.
     Presence,
+    /// Dates and times, taken as numbers.
+    Dates,
     /// Texts, taken as levels.
     Levels,
     /// Numbers that count the rows.
@@ -63,7 +69,8 @@ impl Note {
     }
 
     /// A note about the table as a whole.
-    pub(super) fn new(kind: NoteKind, columns: Vec<String>, text: String) -> Note {
+    #[doc(hidden)]
+    pub fn new(kind: NoteKind, columns: Vec<String>, text: String) -> Note {
         Note { kind, columns, text }
     }
 }
@@ -109,6 +116,7 @@ impl NoteKind {
             NoteKind::Identifier => format!("column {name} is different in every row and was left out"),
             NoteKind::Filled => format!("column {name}: {detail} and marked"),
             NoteKind::Presence => format!("column {name}: the same wherever present; only its {detail} count"),
+            NoteKind::Dates => format!("column {name}: dates, taken as {detail}"),
             NoteKind::Index => format!("column {name} counts the rows; leave it out unless their order matters"),
             NoteKind::Units => format!("column {name} looks like the name of {detail}; {HOLD_OUT_UNITS}"),
             NoteKind::Time => format!("column {name} looks like a time{detail}; {HOLD_OUT_FUTURE}"),
@@ -117,7 +125,9 @@ impl NoteKind {
             }
             NoteKind::NewGaps => format!("column {name}: {detail}; training had none"),
             NoteKind::Unknown => format!("1 column not known to the model: {name}"),
-            NoteKind::NoTarget
+            NoteKind::File
+            | NoteKind::Limits
+            | NoteKind::NoTarget
             | NoteKind::Order
             | NoteKind::Levels
             | NoteKind::Repeated
@@ -144,6 +154,7 @@ impl NoteKind {
             NoteKind::Presence => {
                 format!("{count} columns are the same wherever present, so that only their gaps count: {}", details())
             }
+            NoteKind::Dates => format!("{count} columns of dates: {}", details()),
             NoteKind::Levels => format!("{count} columns of text: {}", details()),
             NoteKind::Index => {
                 format!("{count} columns count the rows; leave them out unless their order matters: {}", names())
@@ -159,7 +170,8 @@ impl NoteKind {
             }
             NoteKind::NewGaps => format!("gaps in {count} columns, where training had none: {}", details()),
             NoteKind::Unknown => format!("{count} columns not known to the model: {}", names()),
-            NoteKind::NoTarget | NoteKind::Order | NoteKind::Repeated | NoteKind::Wide => details(),
+            NoteKind::File | NoteKind::Limits | NoteKind::NoTarget | NoteKind::Order => details(),
+            NoteKind::Repeated | NoteKind::Wide => details(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::encode_error::EncodeError;
 use super::{Note, NoteKind, Weights};
-use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest};
+use crate::table::pattern::matches;
+use crate::table::{Column, DateOrder, ReadOptions, Table, Values, excerpt, nearest};
 use crate::words::plural;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -20,9 +21,15 @@ pub struct Roles {
     /// Column whose equal values mark rows that belong together, such as visits of one patient. It is not an input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Column that orders the rows in time. It is an input only if it holds numbers.
+    /// Column that orders the rows in time. It is an input too, unless it is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// Columns whose levels count, although they hold numbers or dates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text: Vec<String>,
+    /// How a date such as 03/04/2024 is read, where the others of its column do not show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dates: Option<DateOrder>,
 }
 
 /// Roles as a user writes them, before a table is there to check them against.
@@ -40,23 +47,49 @@ impl From<Roles> for RoleChoice {
 }
 
 impl RoleChoice {
-    /// Reads lists of names such as `a,b,c`; a name that contains a comma stands in double quotes. Several lists are
-    /// joined. `last:3` as the only list of targets means the last three columns that have no other role.
+    /// Reads lists of names such as `a,b,c`; a name that contains a comma stands in double quotes, and a double quote in it
+    /// is written twice. Several lists are joined. `last:3` as the only list of targets means the last three columns that
+    /// have no other role.
     pub fn parse(
         targets: &[String],
         ignore: &[String],
         weight: Option<Weights<&str>>,
     ) -> Result<RoleChoice, EncodeError> {
-        let (targets, last) = match targets {
-            [one] if one.starts_with("last:") => {
+        RoleChoice::among(&[], targets, ignore, weight)
+    }
+
+    /// The same for a table whose columns are known: a list may also be the name of a column as it is, and a name may be
+    /// `#3`, the third column, or a pattern such as `lab_*`. A column that a pattern finds has no second role by it.
+    pub fn among(
+        columns: &[String],
+        targets: &[String],
+        ignore: &[String],
+        weight: Option<Weights<&str>>,
+    ) -> Result<RoleChoice, EncodeError> {
+        let (mut targets, last) = match targets {
+            [one] if one.starts_with("last:") && !columns.contains(one) => {
                 let count = one.trim_start_matches("last:").parse().ok().filter(|&count| count > 0);
                 (Vec::new(), Some(count.ok_or_else(|| EncodeError::BadLast { text: one.clone() })?))
             }
-            lists => (split_names(lists)?, None),
+            lists => (found_names(lists, columns)?, None),
         };
-        let weight = weight.map(|weight| weight.map(String::from));
-        RoleChoice { roles: Roles { targets, ignore: split_names(ignore)?, weight, ..Roles::default() }, last }
-            .checked()
+        let mut ignore = found_names(ignore, columns)?;
+        let weight = match weight {
+            Some(weight) => {
+                let name = one_name(weight.values(), columns)?;
+                Some(weight.map(|_| name))
+            }
+            None => None,
+        };
+        let named =
+            |found: &[Found]| found.iter().filter(|f| !f.by_pattern).map(|f| f.name.clone()).collect::<Vec<_>>();
+        let (named_targets, named_ignore) = (named(&targets), named(&ignore));
+        targets.retain(|found| !(found.by_pattern && named_ignore.contains(&found.name)));
+        let is_target = |name: &String| named_targets.contains(name) || targets.iter().any(|found| found.name == *name);
+        ignore.retain(|found| !(found.by_pattern && is_target(&found.name)));
+        let names = |found: Vec<Found>| found.into_iter().map(|found| found.name).collect();
+        let roles = Roles { targets: names(targets), ignore: names(ignore), weight, ..Roles::default() };
+        RoleChoice { roles, last }.checked()
     }
 
     /// The same with a column that says which rows belong together, or one that orders them in time. Either may be
@@ -66,9 +99,16 @@ impl RoleChoice {
         self.checked()
     }
 
+    /// The same with columns whose levels count, although they hold numbers or dates, and with the order in which dates are
+    /// read where their column does not show it.
+    pub fn with_texts(mut self, text: Vec<String>, dates: Option<DateOrder>) -> RoleChoice {
+        (self.roles.text, self.roles.dates) = (text, dates);
+        self
+    }
+
     /// The choice itself, if no column has two roles.
     fn checked(self) -> Result<RoleChoice, EncodeError> {
-        let Roles { targets, ignore, weight, group, time } = &self.roles;
+        let Roles { targets, ignore, weight, group, time, .. } = &self.roles;
         if targets.is_empty() && self.last.is_none() {
             return Err(EncodeError::NoTargets);
         }
@@ -81,13 +121,19 @@ impl RoleChoice {
         Ok(self)
     }
 
+    /// The targets, as far as they are named.
+    pub fn targets(&self) -> &[String] {
+        &self.roles.targets
+    }
+
     /// How to read the table: targets and weight must be numbers, ignored columns are not even looked at.
     pub fn read_options(&self) -> ReadOptions {
         let Roles { targets, ignore, group, time, .. } = &self.roles;
         let numeric_columns = targets.iter().chain(self.roles.weight_column()).cloned().collect();
         let needed = |name: &String| group.as_ref() == Some(name) || time.as_ref() == Some(name);
         let ignored_columns = ignore.iter().filter(|name| !needed(name)).cloned().collect();
-        ReadOptions { numeric_columns, ignored_columns, ..ReadOptions::default() }
+        let text_columns = self.roles.text.clone();
+        ReadOptions { numeric_columns, ignored_columns, text_columns, ..ReadOptions::default() }
     }
 
     /// The roles in a given table; every name must be one of its columns.
@@ -147,8 +193,7 @@ impl Roles {
     pub fn inputs<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Column> {
         table.columns().iter().filter(|column| {
             let mut other = self.targets.iter().chain(&self.ignore).chain(self.weight_column()).chain(&self.group);
-            let is_date = !column.is_numeric() && self.time.as_ref() == Some(&column.name);
-            !is_date && !other.any(|name| *name == column.name)
+            !other.any(|name| *name == column.name)
         })
     }
 
@@ -213,27 +258,92 @@ pub fn numbers<'a>(
     }
 }
 
-/// Splits lists such as `a,"b, c",d` at the commas that stand outside double quotes.
-pub fn split_names(lists: &[String]) -> Result<Vec<String>, EncodeError> {
-    let mut names = Vec::new();
+/// A name that was asked for.
+struct Found {
+    name: String,
+    by_pattern: bool,
+}
+
+/// The names in lists, each once for every time it is named, for a table with these columns.
+pub fn names_among(lists: &[String], columns: &[String]) -> Result<Vec<String>, EncodeError> {
+    Ok(found_names(lists, columns)?.into_iter().map(|found| found.name).collect())
+}
+
+/// One name for a table with these columns: as it is, by its position or by a pattern.
+pub fn one_name(name: &str, columns: &[String]) -> Result<String, EncodeError> {
+    match &found(name, columns)?[..] {
+        [one] => Ok(one.name.clone()),
+        many => Err(EncodeError::SeveralColumns { text: name.to_owned(), found: many.len() }),
+    }
+}
+
+fn found_names(lists: &[String], columns: &[String]) -> Result<Vec<Found>, EncodeError> {
+    let mut names: Vec<Found> = Vec::new();
     for list in lists {
-        let (mut name, mut quoted) = (String::new(), false);
-        for letter in list.chars().chain([',']) {
-            match letter {
-                // A quote inside a name, as in 5" pipe, is part of it.
-                '"' if quoted || name.trim().is_empty() => quoted = !quoted,
-                ',' if !quoted => {
-                    let finished = std::mem::take(&mut name);
-                    if !finished.trim().is_empty() {
-                        names.push(finished.trim().to_owned());
-                    }
-                }
-                other => name.push(other),
+        let whole = columns.contains(list).then(|| vec![(list.clone(), true)]);
+        for (name, quoted) in whole.map_or_else(|| split(list), Ok)? {
+            match quoted {
+                true => names.push(Found { name, by_pattern: false }),
+                false => names.extend(found(&name, columns)?),
             }
         }
-        if quoted {
-            return Err(EncodeError::Quote { text: list.clone() });
+    }
+    // What two patterns find is named once.
+    let mut known = std::collections::HashSet::new();
+    names.retain(|found| known.insert(found.name.clone()) || !found.by_pattern);
+    Ok(names)
+}
+
+/// The columns that a name stands for. One that is not there is taken as it is, and missed later.
+fn found(name: &str, columns: &[String]) -> Result<Vec<Found>, EncodeError> {
+    let exact = |name: &str| Ok(vec![Found { name: name.to_owned(), by_pattern: false }]);
+    if columns.is_empty() || columns.iter().any(|column| column == name) {
+        return exact(name);
+    }
+    if let Some(position) = name.strip_prefix('#').and_then(|digits| digits.parse::<usize>().ok()) {
+        let column = position.checked_sub(1).and_then(|index| columns.get(index));
+        return match column {
+            Some(column) => exact(column),
+            None => Err(EncodeError::NoSuchColumn { position, columns: columns.len() }),
+        };
+    }
+    if !name.contains(['*', '?']) {
+        return exact(name);
+    }
+    let fitting = columns.iter().filter(|column| !column.trim().is_empty() && matches(name, column));
+    let fitting: Vec<Found> = fitting.map(|column| Found { name: column.clone(), by_pattern: true }).collect();
+    match fitting.is_empty() {
+        true => Err(EncodeError::NoMatch { pattern: name.to_owned() }),
+        false => Ok(fitting),
+    }
+}
+
+/// Splits a list such as `a,"b, c",d` at the commas that stand outside double quotes; of each name whether it stood in them.
+fn split(list: &str) -> Result<Vec<(String, bool)>, EncodeError> {
+    let (mut names, mut name) = (Vec::new(), String::new());
+    let (mut inside, mut quoted) = (false, false);
+    let mut letters = list.chars().chain([',']).peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // Twice in quotes, it is one of the name.
+            '"' if inside && letters.peek() == Some(&'"') => {
+                letters.next();
+                name.push('"');
+            }
+            // A quote inside a name, as in 5" pipe, is part of it.
+            '"' if inside || name.trim().is_empty() => (inside, quoted) = (!inside, true),
+            ',' if !inside => {
+                let finished = std::mem::take(&mut name);
+                if !finished.trim().is_empty() {
+                    names.push((finished.trim().to_owned(), quoted));
+                }
+                quoted = false;
+            }
+            other => name.push(other),
         }
     }
-    Ok(names)
+    match inside {
+        true => Err(EncodeError::Quote { text: list.to_owned() }),
+        false => Ok(names),
+    }
 }

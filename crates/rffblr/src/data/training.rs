@@ -42,7 +42,9 @@ impl TrainingTable {
         if let Some(weights) = &weights {
             expect_count("the list of row weights", "entries", weights.values().len(), table.rows())?;
         }
-        let (rows, mut notes) = roles.observed_rows(&table)?;
+        let (rows, more) = roles.observed_rows(&table)?;
+        let mut notes = table.notes().to_vec();
+        notes.extend(more);
         notes.extend(roles.order_notes(&table));
         let (encoder, more) = Encoder::learn(&table, &rows, &roles, missing)?;
         let data = dataset(&encoder, &table, &rows, weights.as_ref())?;

@@ -40,7 +40,7 @@ pub use partial::{PartialDependence, Point, Value};
 pub use relevance::{Relevance, VarianceShares};
 pub use shapley::Shapley;
 
-use crate::data::{Encoding, check_inputs, expect_count};
+use crate::data::{DateEncoding, Encoding, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, select_rows};
 use crate::model::Model;
@@ -64,6 +64,8 @@ pub enum Kind {
         /// Median of the training rows, if there were gaps.
         median: Option<f64>,
     },
+    /// A date: days since its start, then cosine and sine of each cycle, then a mark if there were gaps.
+    Date(DateEncoding),
     /// Whether a number is there: one column, 1 where it is missing.
     Presence,
     /// One column for each level and one more for what is none of them, such as missing cells.
@@ -170,6 +172,7 @@ fn inputs_of(model: &Model) -> Vec<Input> {
         kind: match &raw.encoding {
             Encoding::Numeric { median, indicator } => Kind::Number { median: indicator.then_some(*median) },
             Encoding::Presence => Kind::Presence,
+            Encoding::Date(date) => Kind::Date(date.clone()),
             Encoding::Categorical { levels, gaps } => Kind::Text { levels: levels.clone(), gaps: *gaps },
         },
     };

@@ -14,7 +14,7 @@ const MOST_ROWS: usize = 1000;
 /// What an input is set to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number, in the unit of the input.
+    /// A number, in the unit of the input; of a date the days since its start.
     Number(f64),
     /// A level of a text.
     Level(String),
@@ -66,6 +66,13 @@ impl Explainer<'_> {
             }
             Kind::Presence => {
                 vec![Point { value: Value::Present, encoded: vec![0.0] }, missing(vec![1.0])]
+            }
+            Kind::Date(date) => {
+                let present = |row: &usize| !date.indicator || self.rows[(*row, found.columns[width - 1])] == 0.0;
+                let rows = (0..self.rows.nrows()).filter(|row| self.share[*row] > 0.0).filter(present);
+                let values = spaced(rows.map(|row| self.rows[(row, found.columns[0])]).collect(), most.max(2));
+                let day = |days: f64| Point { value: Value::Number(days), encoded: date.encode(Some(days)) };
+                values.into_iter().map(day).chain(date.indicator.then(|| missing(date.encode(None)))).collect()
             }
             Kind::Number { median } => {
                 let present = |row: &usize| median.is_none() || self.rows[(*row, found.columns[1])] == 0.0;

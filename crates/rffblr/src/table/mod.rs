@@ -4,13 +4,18 @@
 //! crate `rffblr-tables`; anything else may build its columns itself.
 
 pub(crate) mod cells;
+mod dates;
+pub(crate) mod pattern;
 mod suggest;
 pub(crate) mod words;
 
+use crate::data::Note;
 use std::collections::HashMap;
 
+pub(crate) use dates::day_of_month;
+pub use dates::{AreDates, DAY, DateOrder, DateTexts, Moment, date_text, moment};
 pub use suggest::nearest;
-pub(crate) use words::{did_you_mean, excerpt, how_to_correct, number_text};
+pub(crate) use words::{did_you_mean, excerpt, how_to_correct, how_to_predict, number_text};
 
 /// Code of a missing cell in [`Values::Text`].
 pub const MISSING: u32 = u32::MAX;
@@ -21,6 +26,7 @@ pub struct Table {
     columns: Vec<Column>,
     rows: usize,
     ignored: Vec<String>,
+    notes: Vec<Note>,
 }
 
 /// A named column.
@@ -91,7 +97,7 @@ impl Table {
             let column = column.name.clone();
             return Err(ColumnsError::BadColumn { column, message });
         }
-        Ok(Table { columns, rows, ignored: Vec::new() })
+        Ok(Table { columns, rows, ignored: Vec::new(), notes: Vec::new() })
     }
 
     /// Number of rows.
@@ -120,6 +126,18 @@ impl Table {
         Table { ignored, ..self }
     }
 
+    /// What a user may not expect of how it was read.
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// The same table with more to know about how it was read.
+    #[doc(hidden)]
+    pub fn with_notes(mut self, notes: impl IntoIterator<Item = Note>) -> Table {
+        self.notes.extend(notes);
+        self
+    }
+
     /// Hands over the columns.
     pub fn into_columns(self) -> Vec<Column> {
         self.columns
@@ -137,6 +155,28 @@ pub enum Format {
     Arff,
     /// Apache Parquet with flat columns.
     Parquet,
+    /// A sheet of a workbook: .xlsx, .xlsb, .xls or .ods.
+    Workbook,
+}
+
+/// Encoding of a text file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextEncoding {
+    /// The usual one.
+    Utf8,
+    /// Two bytes for most letters, as Windows writes 'Unicode text'.
+    Utf16,
+    /// One byte for each letter, with the signs of Windows-1252.
+    Latin1,
+}
+
+/// Mark between the digits of a number and its decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decimal {
+    /// As in 1.5.
+    Point,
+    /// As in 1,5.
+    Comma,
 }
 
 /// How a file is read; the default recognises everything.
@@ -147,6 +187,12 @@ pub struct ReadOptions {
     /// Delimiter of CSV and TSV files; by default what a first line such as `sep=;` says, or else recognised (CSV) or
     /// the tab (TSV).
     pub delimiter: Option<u8>,
+    /// Encoding of text; by default recognised.
+    pub encoding: Option<TextEncoding>,
+    /// Decimal mark of text, whose digits may then stand in groups of three; by default recognised from the first rows.
+    pub decimal: Option<Decimal>,
+    /// Name or number, from 1, of the sheet of a workbook; by default the first.
+    pub sheet: Option<String>,
     /// Columns to keep as text even if they hold only numbers.
     pub text_columns: Vec<String>,
     /// Columns that must be numeric: any other text in them is an error.
@@ -155,6 +201,8 @@ pub struct ReadOptions {
     pub ignored_columns: Vec<String>,
     /// Pass over names in these lists that the file does not have, instead of refusing the file.
     pub allow_absent: bool,
+    /// Take a table without rows, instead of refusing it.
+    pub allow_empty: bool,
 }
 
 /// Why columns do not form a table. `file` is where they come from.

@@ -30,6 +30,18 @@ pub fn how_to_correct(text: &str) -> &'static str {
     }
 }
 
+/// What to do about text in a column that is to be predicted: it may be a class.
+pub fn how_to_predict(text: &str) -> String {
+    let class = !text.bytes().any(|byte| byte.is_ascii_digit());
+    let classes = if class {
+        "; classes such as yes and no are not predicted here: with a column of 1 for one of them and 0 for the others, the \
+         prediction estimates its probability, and the intervals mean little"
+    } else {
+        ""
+    };
+    format!("{}{classes}", how_to_correct(text))
+}
+
 /// What to do about a name that is not there.
 pub fn did_you_mean(nearest: &Option<String>) -> String {
     match nearest {

@@ -2,6 +2,7 @@
 
 mod checksum;
 mod common;
+mod dates;
 mod determinism;
 mod edge_cases;
 mod encode;

@@ -1,9 +1,10 @@
 //! Single columns: what they become, and the zeros and ones of text.
 
+use super::dates::{dates, times};
 use super::{Encoding, MOST_LEVELS, suspects};
-use crate::data::EncodeError;
+use crate::data::{EncodeError, Roles};
 use crate::linalg::Mat;
-use crate::table::{Column, MISSING, Values, number_text};
+use crate::table::{Column, DateOrder, DateTexts, MISSING, Values, number_text};
 use std::collections::{BTreeMap, HashMap};
 
 /// Sets the ones of a text column; gives levels without a column of their own: how many rows, and the first of them.
@@ -44,9 +45,10 @@ pub(super) struct Facts {
 
 impl Facts {
     /// From the rows themselves.
-    pub(super) fn of(column: &Column, rows: &[usize]) -> Facts {
+    pub(super) fn of(column: &Column, rows: &[usize], roles: &Roles) -> Facts {
         let gaps = || rows.iter().copied().filter(|&row| is_missing(column, row));
         let any_gap = gaps().next().is_some();
+        let mut identifier = suspects::is_identifier(column, rows);
         let encoding = match &column.values {
             Values::Numeric(numbers) => {
                 let mut present = rows.iter().map(|&row| numbers[row]).filter(|x| !x.is_nan());
@@ -55,14 +57,24 @@ impl Facts {
                 Ok(number(median(column, rows), constant, any_gap))
             }
             Values::Text { levels, codes } => {
-                let mut seen = vec![false; levels.len()];
+                let mut cells = vec![0; levels.len()];
                 for &row in rows {
-                    if let Some(flag) = seen.get_mut(codes[row] as usize) {
-                        *flag = true;
+                    if let Some(count) = cells.get_mut(codes[row] as usize) {
+                        *count += 1;
                     }
                 }
-                let levels = levels.iter().zip(&seen).filter(|(_, seen)| **seen).map(|(level, _)| level.clone());
-                category(&column.name, levels.collect(), any_gap)
+                let seen = || levels.iter().zip(&cells).filter(|(_, cells)| **cells > 0);
+                let texts = || DateTexts::of(seen().map(|(level, cells)| (level.as_str(), *cells)));
+                let encoding = text_encoding(
+                    &column.name,
+                    texts,
+                    roles,
+                    any_gap,
+                    |order| times(column, rows, order),
+                    || category(&column.name, seen().map(|(level, _)| level.clone()).collect(), any_gap),
+                );
+                identifier &= !is_date(&encoding);
+                encoding
             }
         };
         Facts {
@@ -70,10 +82,36 @@ impl Facts {
             gaps: gaps().count(),
             empty: (0..column.values.len()).all(|row| is_missing(column, row)),
             index: suspects::is_index(column, |row| row as u64),
-            identifier: suspects::is_identifier(column, rows),
+            identifier,
             encoding,
         }
     }
+}
+
+/// What a text becomes: a date if all of it is one and no one wants its levels, and else what `category` says.
+pub(super) fn text_encoding(
+    name: &str,
+    texts: impl FnOnce() -> DateTexts,
+    roles: &Roles,
+    gaps: bool,
+    times: impl FnOnce(DateOrder) -> Vec<f64>,
+    category: impl FnOnce() -> Result<Option<Encoding>, EncodeError>,
+) -> Result<Option<Encoding>, EncodeError> {
+    if roles.text.iter().any(|text| text == name) {
+        return category();
+    }
+    match dates(name, &texts(), roles.dates, gaps, times)? {
+        Some(date) => Ok(date),
+        None => category(),
+    }
+}
+
+/// Whether a text is a date, or is to be one as soon as it is told how to read it: then it names no rows.
+pub(super) fn is_date(encoding: &Result<Option<Encoding>, EncodeError>) -> bool {
+    matches!(
+        encoding,
+        Ok(Some(Encoding::Date(_))) | Err(EncodeError::AmbiguousDates { .. } | EncodeError::MostlyDates { .. })
+    )
 }
 
 /// What numbers become that have this median.

@@ -31,7 +31,9 @@ impl Encoder {
         for input in &self.inputs {
             match &input.encoding {
                 Encoding::Categorical { levels, .. } => texts.push((levels.len(), &input.name)),
-                Encoding::Numeric { .. } | Encoding::Presence => others += input.encoded_names().len(),
+                Encoding::Numeric { .. } | Encoding::Presence | Encoding::Date(_) => {
+                    others += input.encoded_names().len()
+                }
             }
         }
         let columns = others + texts.iter().map(|(levels, _)| levels).sum::<usize>();
@@ -63,6 +65,11 @@ impl Encoder {
                 let correlations: Vec<f64> = match &input.encoding {
                     Encoding::Numeric { indicator, .. } => {
                         let there = |row: &usize| !*indicator || cells[(*row, 1)] == 0.0;
+                        let rows: Vec<usize> = known.iter().copied().filter(there).collect();
+                        by_number(cells, &rows, &targets, tasks)
+                    }
+                    Encoding::Date(date) => {
+                        let there = |row: &usize| !date.indicator || cells[(*row, width - 1)] == 0.0;
                         let rows: Vec<usize> = known.iter().copied().filter(there).collect();
                         by_number(cells, &rows, &targets, tasks)
                     }

@@ -1,6 +1,7 @@
 //! The encoder of a table that is too large to be kept, learned from a summary of its rows.
 
-use super::columns::{Facts, category, median, number, too_many};
+use super::columns::{Facts, category, is_date, median, number, text_encoding, too_many};
+use super::dates::times;
 use super::{Encoder, MOST_LEVELS, MissingInputs, suspects};
 use crate::data::note::{Note, NoteKind, Notes};
 use crate::data::summary::{ColumnSummary, Present, Summary};
@@ -24,8 +25,8 @@ impl Encoder {
         let (sample, numbers) = summary.sample();
         let (rows, _) = roles.observed_rows(&sample)?;
         let facts = |column: &Column, rows: &[usize]| match summary.column(&column.name) {
-            Some(whole) => Facts::summarised(whole, column, rows, &numbers),
-            None => Facts::of(column, rows),
+            Some(whole) => Facts::summarised(whole, column, rows, &numbers, roles),
+            None => Facts::of(column, rows, roles),
         };
         let mut notes = Notes::default();
         let columns = roles.inputs(&sample).map(Cow::Borrowed);
@@ -41,7 +42,7 @@ impl Encoder {
 
 impl Facts {
     /// From the summary of all rows, and a sample with the number of each of its rows.
-    fn summarised(whole: &ColumnSummary, sample: &Column, rows: &[usize], numbers: &[u64]) -> Facts {
+    fn summarised(whole: &ColumnSummary, sample: &Column, rows: &[usize], numbers: &[u64], roles: &Roles) -> Facts {
         let gaps = whole.missing > 0;
         let whole_number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let (count, identifier, encoding) = match &whole.present {
@@ -49,17 +50,26 @@ impl Facts {
                 let middle = median(sample, rows).or((all.count > 0).then_some(all.mean));
                 (all.count, false, Ok(number(middle, all.min == all.max, gaps)))
             }
-            Present::Texts(all) => match all.levels() {
-                Some(levels) => {
-                    let different = all.count() > 1 && levels.len() as u64 == all.count();
-                    let levels = levels.into_iter().map(|(level, _)| level.to_owned()).collect();
-                    (all.count(), different && all.count() > whole.missing, category(&whole.name, levels, gaps))
-                }
-                None => {
-                    let identifier = suspects::is_identifier(sample, rows);
-                    (all.count(), identifier, Err(too_many(&whole.name, MOST_LEVELS + 1)))
-                }
-            },
+            Present::Texts(all) => {
+                let levels = all.levels();
+                let identifier = match &levels {
+                    Some(levels) => {
+                        let different = all.count() > 1 && levels.len() as u64 == all.count();
+                        different && all.count() > whole.missing
+                    }
+                    None => suspects::is_identifier(sample, rows),
+                };
+                let levels = || match levels {
+                    Some(levels) => {
+                        category(&whole.name, levels.into_iter().map(|(level, _)| level.to_owned()).collect(), gaps)
+                    }
+                    None => Err(too_many(&whole.name, MOST_LEVELS + 1)),
+                };
+                let texts = || all.dates().clone();
+                let of_sample = |order| times(sample, rows, order);
+                let encoding = text_encoding(&whole.name, texts, roles, gaps, of_sample, levels);
+                (all.count(), identifier && !is_date(&encoding), encoding)
+            }
         };
         Facts {
             first_gap: whole.first_missing.map(whole_number),

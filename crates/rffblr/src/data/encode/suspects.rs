@@ -59,28 +59,16 @@ fn numbered_blocks(numbers: &[f64], distinct: usize) -> bool {
     blocks == distinct && (low == 0.0 || low == 1.0) && high - low + 1.0 == distinct as f64
 }
 
-/// Whether a column looks like a time: its texts are dates, or its numbers rise or fall all the way and its name says
-/// so.
+/// Whether a number looks like a time: it rises or falls all the way, and its name says so.
 pub(super) fn is_time(column: &Column, rows: &[usize]) -> bool {
-    match &column.values {
-        Values::Text { levels, codes } => {
-            let mut seen: Vec<u32> = rows.iter().map(|&row| codes[row]).collect();
-            seen.sort_unstable();
-            seen.dedup();
-            let mut texts = seen.iter().filter_map(|&code| levels.get(code as usize));
-            seen.len() >= 2 && texts.all(|text| looks_like_date(text))
-        }
-        Values::Numeric(numbers) => {
-            const WORDS: [&str; 9] =
-                ["year", "date", "time", "timestamp", "datetime", "day", "week", "month", "quarter"];
-            let numbers: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()).collect();
-            let steps = || numbers.windows(2).map(|pair| pair[1] - pair[0]);
-            rows.len() >= FEWEST_ROWS
-                && words(&column.name).iter().any(|word| WORDS.contains(&word.as_str()))
-                && (steps().all(|step| step >= 0.0) || steps().all(|step| step <= 0.0))
-                && steps().filter(|step| *step != 0.0).count() + 1 >= FEWEST_TIMES
-        }
-    }
+    const WORDS: [&str; 9] = ["year", "date", "time", "timestamp", "datetime", "day", "week", "month", "quarter"];
+    let Values::Numeric(numbers) = &column.values else { return false };
+    let numbers: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()).collect();
+    let steps = || numbers.windows(2).map(|pair| pair[1] - pair[0]);
+    rows.len() >= FEWEST_ROWS
+        && words(&column.name).iter().any(|word| WORDS.contains(&word.as_str()))
+        && (steps().all(|step| step >= 0.0) || steps().all(|step| step <= 0.0))
+        && steps().filter(|step| *step != 0.0).count() + 1 >= FEWEST_TIMES
 }
 
 /// Whether the name of a column says that it names units: `id`, `patient`, `subject no`, `plotID`.
@@ -141,56 +129,9 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Day, month and year in any order, or year and month, with a time behind them or not.
-fn looks_like_date(text: &str) -> bool {
-    const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    let date = text.split([' ', 'T']).next().unwrap_or(text);
-    let Some(separator) = date.chars().find(|c| matches!(c, '-' | '/' | '.')) else {
-        return false;
-    };
-    let digits = |part: &str, longest: usize| {
-        (1..=longest).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let month = |part: &str| {
-        digits(part, 2) && part.parse().is_ok_and(|n: u8| (1..=31).contains(&n))
-            || MONTHS.contains(&part.to_ascii_lowercase().as_str())
-    };
-    let year = |part: &str| part.len() == 4 && digits(part, 4);
-    match date.split(separator).collect::<Vec<_>>()[..] {
-        [first, second] => separator != '.' && (year(first) && month(second) || month(first) && year(second)),
-        [first, second, third] if year(first) => month(second) && digits(third, 2),
-        [first, second, third] => {
-            month(first) && month(second) && (year(third) || third.len() == 2 && digits(third, 2))
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_and_what_is_none() {
-        for text in [
-            "2024-05-31",
-            "2024-05",
-            "05/2024",
-            "31.12.2024",
-            "1/2/24",
-            "12-Jan-2024",
-            "Jan-2024",
-            "2024-05-31 10:00:00",
-            "2024-05-31T10:00:00Z",
-        ] {
-            assert!(looks_like_date(text), "{text}");
-        }
-        for text in
-            ["red", "", "-", "12", "1.2.3", "a-b-c", "0-1", "192.168.0.1", "2024-99-01", "10-20-thirty", "12-red-2024"]
-        {
-            assert!(!looks_like_date(text), "{text}");
-        }
-    }
 
     #[test]
     fn names_of_units_and_what_are_none() {

@@ -1,7 +1,7 @@
 //! Summaries of single columns.
 
 use crate::data::MOST_LEVELS;
-use crate::table::{Column, Values};
+use crate::table::{Column, DateTexts, Values};
 use std::collections::HashMap;
 
 /// What is known of one column.
@@ -87,6 +87,8 @@ pub struct LevelCounts {
     /// Number of texts.
     count: u64,
     too_many: bool,
+    /// What all of them are as dates.
+    dates: DateTexts,
 }
 
 impl LevelCounts {
@@ -104,7 +106,17 @@ impl LevelCounts {
         (!self.too_many).then(|| levels.into_iter().map(|(_, level, count)| (level, count)).collect())
     }
 
+    /// What the texts are as dates.
+    pub fn dates(&self) -> &DateTexts {
+        &self.dates
+    }
+
     fn add(&mut self, level: &str, first: u64, count: u64) {
+        self.dates.add(level, count);
+        self.keep(level, first, count);
+    }
+
+    fn keep(&mut self, level: &str, first: u64, count: u64) {
         self.count += count;
         if self.too_many {
             return;
@@ -126,8 +138,9 @@ impl LevelCounts {
             self.levels.clear();
         }
         for (level, (first, count)) in other.levels {
-            self.add(&level, first, count);
+            self.keep(&level, first, count);
         }
+        self.dates.merge(other.dates);
         self.count = count;
     }
 }

@@ -1,0 +1,95 @@
+//! Workbooks of spreadsheets (.xlsx, .xlsb, .xls, .ods): a sheet as lines of cells, which are then read as those of CSV.
+
+use std::fmt::Write;
+use std::io::Cursor;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use calamine::{Data, ExcelDateTime, Range, Reader};
+
+use super::TableError;
+use rffblr::internals::number_text;
+
+/// A sheet as CSV: line n is row n of the sheet. `wanted` is the name or the number of a sheet, or else the first is taken.
+pub(super) fn sheet(file: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<Vec<u8>, TableError> {
+    // What another program wrote must not take this one down.
+    let read = AssertUnwindSafe(|| range(file, bytes, wanted));
+    let range = catch_unwind(read).unwrap_or_else(|_| Err(damaged(file, "its parts contradict each other")))?;
+    Ok(lines(&range).into_bytes())
+}
+
+fn damaged(file: &str, message: impl ToString) -> TableError {
+    TableError::Workbook { file: file.to_owned(), message: message.to_string() }
+}
+
+fn range(file: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<Range<Data>, TableError> {
+    let mut book = calamine::open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| damaged(file, error))?;
+    let names = book.sheet_names();
+    let name = match wanted {
+        None => names.first(),
+        Some(wanted) => names.iter().find(|name| *name == wanted).or_else(|| {
+            let number: usize = wanted.trim_start_matches('#').parse().ok()?;
+            names.get(number.checked_sub(1)?)
+        }),
+    };
+    match name {
+        Some(name) => book.worksheet_range(name).map_err(|error| damaged(file, error)),
+        None => Err(TableError::NoSheet {
+            file: file.to_owned(),
+            wanted: wanted.unwrap_or_default().to_owned(),
+            sheets: names.join("', '"),
+        }),
+    }
+}
+
+fn lines(range: &Range<Data>) -> String {
+    let mut text = "\n".repeat(range.start().map_or(0, |(row, _)| row as usize));
+    for row in range.rows() {
+        // A line without any cell is blank.
+        if row.iter().any(|cell| *cell != Data::Empty) {
+            for (index, cell) in row.iter().enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                push(&mut text, cell);
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn push(text: &mut String, cell: &Data) {
+    match cell {
+        // An error of a formula is a missing cell.
+        Data::Empty | Data::Error(_) => {}
+        Data::Int(number) => text.push_str(&number.to_string()),
+        Data::Float(number) => text.push_str(&number_text(*number)),
+        Data::Bool(truth) => text.push_str(if *truth { "true" } else { "false" }),
+        Data::DateTime(time) if time.is_duration() => text.push_str(&number_text(time.as_f64())),
+        Data::DateTime(time) => moment(text, time),
+        Data::String(words) | Data::DateTimeIso(words) | Data::DurationIso(words) => {
+            // One line of text for each row of the sheet.
+            let words = words.replace(['\n', '\r'], " ").replace('"', "\"\"");
+            text.push('"');
+            text.push_str(words.trim());
+            text.push('"');
+        }
+    }
+}
+
+/// A date, with a time if it has one; a time of a day alone is a fraction.
+fn moment(text: &mut String, time: &ExcelDateTime) {
+    let (year, month, day, hour, minute, second, milli) = time.to_ymd_hms_milli();
+    if time.as_f64() >= 1.0 {
+        let _ = write!(text, "{year:04}-{month:02}-{day:02}");
+        if time.as_f64().fract() != 0.0 {
+            text.push(' ');
+        }
+    }
+    if time.as_f64().fract() != 0.0 || time.as_f64() < 1.0 {
+        let _ = write!(text, "{hour:02}:{minute:02}:{second:02}");
+        if milli > 0 {
+            let _ = write!(text, ".{milli:03}");
+        }
+    }
+}
