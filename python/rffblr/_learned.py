@@ -1,7 +1,8 @@
 """What a fitted model has learned: its parts, what matters to it, explanations, the report."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -238,44 +239,78 @@ class Learned(Estimator):
 
     def report(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         card: str | os.PathLike[str] | None = None,
         title: str | None = None,
         row_data: bool = True,
-    ) -> None:
-        """Writes what the model learned, and how far to trust it, as one HTML page that needs no network.
+        labels: Mapping[str, str | tuple[str, str]] | None = None,
+    ) -> "Page":
+        """What the model learned, and how far to trust it, as one HTML page that needs no network.
 
-        Its verdict is that of :meth:`check`, if it was called; else the page says that the model was not checked. The
-        same page as ``rffblr report``. A model that was loaded from a file does not know its training data, and one made
-        by :meth:`fit_files` only a sample of them: the page then shows the model alone.
+        In a notebook the page that is returned shows itself. Its verdict is that of :meth:`check`, if it was called; else
+        the page says that the model was not checked. The same page as ``rffblr report``. A model that was loaded from a
+        file does not know its training data, and one made by :meth:`fit_files` only a sample of them: the page then shows
+        the model alone.
 
         Parameters
         ----------
-        path : str or path-like
-            The page; an existing one is replaced.
+        path : str or path-like, optional
+            Where to write the page; an existing one is replaced.
         card : str or path-like, optional
-            A model card in Markdown.
+            Where to write a model card in Markdown.
         title : str, optional
             Title of the page.
         row_data : bool, default=True
             Whether single rows may be shown.
+        labels : dict, optional
+            What people call the columns: a label, or a label and a unit, by name.
+
+        Returns
+        -------
+        page : Page
+            ``html`` and ``card`` as text, and ``save(path)``.
 
         Examples
         --------
-        >>> import os, tempfile
         >>> import numpy as np
         >>> from rffblr import RFFBLRRegressor
         >>> X = np.random.default_rng(0).normal(size=(60, 3))
         >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = os.path.join(folder, "report.html")
-        ...     model.report(page)
-        ...     with open(page, encoding="utf-8") as file:
-        ...         file.read().startswith("<!doctype html>")
-        True
+        >>> model.report(title="Waves", labels={"x1": ("Time", "s")})
+        <report 'Waves'>
         """
         check_is_fitted(self)
-        page, text = _rffblr.report(self.model_, title or "Model report", row_data, self._threads())
-        _rffblr.write_whole(path, page)
+        pairs = ((name, (label, "") if isinstance(label, str) else label) for name, label in (labels or {}).items())
+        called = [(name, label, unit) for name, (label, unit) in pairs]
+        title = title or "Model report"
+        page = Page(title, *_rffblr.report(self.model_, title, row_data, called, self._threads()))
+        if path is not None:
+            page.save(path)
         if card is not None:
-            _rffblr.write_whole(card, text)
+            _rffblr.write_whole(card, page.card)
+        return page
+
+
+class Page:
+    """A report; in a notebook it shows itself."""
+
+    def __init__(self, title: str, html: str, card: str) -> None:
+        self.title = title
+        self.html = html
+        self.card = card
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page; an existing one is replaced."""
+        _rffblr.write_whole(path, self.html)
+
+    def __repr__(self) -> str:
+        return f"<report {self.title!r}>"
+
+    def _repr_html_(self) -> str:
+        # A frame of its own: neither its style nor its script meets those of the notebook.
+        page = escape(self.html, quote=True)
+        return (
+            f'<iframe title="{escape(self.title, quote=True)}" srcdoc="{page}" '
+            'sandbox="allow-scripts allow-downloads allow-modals" style="width: 100%; height: 44rem; border: 1px solid #767f87">'
+            "</iframe>"
+        )

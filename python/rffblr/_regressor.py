@@ -14,14 +14,14 @@ from . import _rffblr
 from ._base import Floats, _warn, generated
 from ._checked import Checked
 from ._files import FromFiles
-from ._learned import Learned
+from ._plots import Plots
 from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
 from ._settings import documented, spelled, whole
 
 Self = TypeVar("Self", bound="RFFBLRRegressor")
 
 
-class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Learned):
+class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     """Bayesian multitask regression by random Fourier features (RFF-BLR).
 
     By default the limit of infinitely many features: a Gaussian process with a learned sum kernel, whose bandwidths,

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 use rffblr::data::Note;
 use rffblr::explain::{Explainer, Shapley, Value};
 use rffblr::linalg::Mat;
-use rffblr_report::{Options, Report};
+use rffblr_report::{Data, Labels, Options, Report};
 
 /// Shapley values of rows, all training rows if none are given, and relevance of the inputs.
 #[pyfunction]
@@ -129,6 +129,7 @@ pub fn report(
     model: &Model,
     title: String,
     row_data: bool,
+    labels: Vec<(String, String, String)>,
     count: usize,
 ) -> PyResult<(String, String)> {
     // Of a sample of the rows nothing can be left out to see how well it is predicted.
@@ -142,11 +143,44 @@ pub fn report(
     ];
     let noticed = training.as_ref().map_or(&[][..], |training| &training.notes);
     let warnings: Vec<Note> = noticed.iter().filter(|note| note.is_warning()).cloned().collect();
-    let options = Options { title, row_data, row_numbers, origin, notes: told(&warnings) };
+    let notes = warnings.iter().map(|note| note.kind).zip(told(&warnings)).collect();
+    let encoder = model.model.table_encoder().into_owned();
+    let inputs = encoder.raw_inputs().iter().map(|input| &input.name);
+    let known: Vec<&String> = inputs.chain(model.model.target_names()).collect();
+    let mut called = Labels::default();
+    for (column, label, unit) in labels {
+        if !known.contains(&&column) {
+            return Err(PyValueError::new_err(format!(
+                "labels: `{column}` is neither an input nor a target of the model"
+            )));
+        }
+        called.insert(column, label, unit);
+    }
+    let options = Options { title, row_data, row_numbers, origin, notes, groups: None, labels: called };
     let of = model.model.clone();
     let made = heard(py, count, move || {
-        let report = Report::new(&of, training.as_ref().map(|training| &training.data), &options)?;
+        let data = training.as_ref().map_or(Data::None, |training| Data::Training(&training.data));
+        let report = Report::new(&of, data, &options)?;
         Ok::<_, rffblr::Error>((report.html().to_owned(), report.card().to_owned()))
     })?;
     Ok(made.map_err(Failure::from)?)
+}
+
+/// The training rows, each predicted without it: what was observed, mean, ends of the interval, and the predicted
+/// probability of less than was observed. Rows × targets each, NaN where nothing was observed.
+#[pyfunction]
+pub fn judged<'py>(
+    py: Python<'py>,
+    model: &Model,
+    coverage: f64,
+    count: usize,
+) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
+    let (of, training) = (model.model.clone(), model.training(py, "leaving rows out")?.clone());
+    let found = heard(py, count, move || {
+        let found = rffblr::explain::diagnostics(&of, &training.data)?;
+        let (lower, upper) = found.prediction.interval(coverage)?;
+        let observed = training.data.targets().to_owned();
+        Ok::<_, rffblr::Error>([observed, found.prediction.mean, lower, upper, found.transform])
+    })?;
+    found.map_err(Failure::from)?.iter().map(|table| array(py, table)).collect()
 }

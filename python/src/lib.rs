@@ -66,6 +66,7 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain::explained_inputs, module)?)?;
     module.add_function(wrap_pyfunction!(explain::dependence, module)?)?;
     module.add_function(wrap_pyfunction!(explain::report, module)?)?;
+    module.add_function(wrap_pyfunction!(explain::judged, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::fit_baseline, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::methods, module)?)?;
     module.add_function(wrap_pyfunction!(scores::scores, module)?)?;

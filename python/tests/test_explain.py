@@ -145,3 +145,43 @@ def test_every_training_row_is_explained():
     parts = model.explain()
     np.testing.assert_allclose(parts.prediction, model.predict(X), rtol=0, atol=1e-12)
     np.testing.assert_array_equal(parts.shapley, model.explain(X).shapley)
+
+
+def test_a_report_shows_itself_in_a_notebook():
+    model = RFFBLRRegressor().fit(*smooth())
+    page = model.report(title="Soil & stones", labels={"x1": ("Depth", "cm"), "y1": "Lead"})
+    shown = page._repr_html_()
+    # A frame of its own, whose document is the whole page and nothing that the notebook could run.
+    assert shown.startswith('<iframe title="Soil &amp; stones" srcdoc="&lt;!doctype html&gt;') and "<script" not in shown
+    assert '["Depth","cm"]' in page.html and '["Lead",""]' in page.html
+    with pytest.raises(ValueError, match="`x9` is neither an input nor a target"):
+        model.report(labels={"x9": "nothing"})
+
+
+def test_pictures_show_what_the_numbers_say():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    X, y = smooth()
+    model = RFFBLRRegressor().fit(X, y)
+    total = model.relevance_[:, 0]
+    bars = [bar.get_width() for bar in model.plot_importance().patches]
+    np.testing.assert_allclose(sorted(bars), np.sort(total / total.sum()))
+    curve = model.partial_dependence("x1")
+    axes = model.plot_partial_dependence("x1", target="y1")
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), curve["mean[y1]"])
+    # One mark for each row that was observed; those outside of their interval are of another shape.
+    axes = model.plot_observed()
+    mean, std = model.loo_predict(return_std=True)
+    observed = np.reshape(y, (len(y), -1))[:, 0]
+    mean, std = np.reshape(mean, (len(y), -1))[:, 0], np.reshape(std, (len(y), -1))[:, 0]
+    known = ~np.isnan(observed)
+    outside = np.abs(observed - mean)[known] > 1.6448536269514722 * std[known]
+    assert [len(dots.get_offsets()) for dots in axes.collections[1::2]] == [np.sum(~outside), np.sum(outside)]
+    shares = model.plot_calibration().lines[1].get_ydata()
+    np.testing.assert_allclose(shares[17], np.mean(~outside))
+    assert model.plot_calibration(X=X, y=y).lines[1].get_ydata()[17] >= shares[17]
+    with pytest.raises(ValueError, match="there is no target 'lead'"):
+        model.plot_observed("lead")
+    pyplot.close("all")

@@ -72,28 +72,53 @@ export function predict(model, rows) {
   return numbers(rffblr("predict", model, "new.csv", "-q"));
 }
 
+/** A wide table: names that are the same but for their ends, and a text of many levels. */
+function wideTable() {
+  const draw = (n, d) => Math.sin(n * 12.9898 + d * 78.233) * 2;
+  return Array.from({ length: 70 }, (_, n) => ({
+    ...Object.fromEntries(Array.from({ length: 60 }, (_, d) => [`measurement of the concentration ${d + 1}`, draw(n, d).toFixed(4)])),
+    place: `place ${(n * n) % 33}`,
+    y: (draw(n, 0) + draw(n, 1) ** 2 + 0.2 * draw(n, 99)).toFixed(5),
+  }));
+}
+
+/** Rows of the same kind that no model has seen, half of them older than any before. */
+function newTable() {
+  return table()
+    .filter((_, n) => n % 3 === 1)
+    .map((row, n) => ({ ...row, age: String(50.5 + n * 2.1), glucose: row.glucose || "91.5" }));
+}
+
+const LABELS = "name,label,unit\nage,Age at entry,years\nglucose,Blood glucose,mg/dl\n";
+
 /** Fits and reports every kind of model; gives the path of each page. */
 export function makeReports() {
   writeFileSync(join(folder, "train.csv"), csv(table()));
+  writeFileSync(join(folder, "wide.csv"), csv(wideTable()));
+  writeFileSync(join(folder, "unseen.csv"), csv(newTable()));
+  writeFileSync(join(folder, "labels.csv"), LABELS);
   const fit = (name, ...flags) =>
     rffblr("fit", "train.csv", "--targets", "last:2", "-o", `${name}.json`, "-q", ...flags);
   fit("kernel", "--weight", "weight");
   fit("kernel-unchecked", "--weight", "weight", "--check", "off");
   fit("sinusoids", "--ignore", "weight", "--sparsity", "0.75");
   fit("cosines", "--ignore", "weight", "--preset", "paper", "--links", "true", "--max-iterations", "80");
+  rffblr("fit", "wide.csv", "--targets", "y", "-o", "wide.json", "-q", "--check", "2");
   const report = (page, ...words) => {
     rffblr("report", ...words, "-o", `${page}.html`, "-q");
     return join(folder, `${page}.html`);
   };
   return {
     kernel: report("kernel", "kernel.json", "train.csv", "--card", "kernel.md"),
-    sinusoids: report("sinusoids", "sinusoids.json", "train.csv"),
+    sinusoids: report("sinusoids", "sinusoids.json", "train.csv", "--labels", "labels.csv"),
     cosines: report("cosines", "cosines.json", "train.csv"),
     kernelWithoutRows: report("kernel-without-rows", "kernel.json", "train.csv", "--no-row-data"),
     sinusoidsWithoutRows: report("sinusoids-without-rows", "sinusoids.json", "train.csv", "--no-row-data"),
     kernelUnchecked: report("kernel-unchecked", "kernel-unchecked.json", "train.csv", "--check", "off"),
     kernelAlone: report("kernel-alone", "kernel.json"),
     sinusoidsAlone: report("sinusoids-alone", "sinusoids.json"),
+    newRows: report("new-rows", "kernel.json", "unseen.csv"),
+    wide: report("wide", "wide.json", "wide.csv"),
   };
 }
 

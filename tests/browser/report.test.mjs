@@ -17,31 +17,15 @@ const FLAGS = [
   "--disable-component-update",
   "--disable-sync",
 ];
+const AXE = readFileSync(join(process.env.BROWSER_TOOLS, "node_modules/axe-core/axe.min.js"), "utf8");
 const shots = join(dirname(process.env.BROWSER_TOOLS), "screenshots");
 mkdirSync(shots, { recursive: true });
 
-const ALL = [
-  "observed",
-  "residuals",
-  "comparison",
-  "calibration",
-  "influence",
-  "relevance",
-  "relevance-task",
-  "shapley-mean",
-  "partial",
-  "surface",
-  "scales",
-  "local",
-  "correlation",
-  "trace",
-  "kernel",
-  "sinusoids",
-  "links",
-];
-const ROWS = ["observed", "residuals", "influence", "local"];
-const DATA = [...ROWS, "calibration", "correlation"];
-/** Figures that a report says it cannot show; all others must be drawn. */
+const ROWS = ["influence", "local"];
+const DATA = ["observed", "residuals", "parts", "calibration", "correlation", "swarm", ...ROWS];
+const LEARNED = ["relevance", "relevance-task", "partial", "surface", "scales"];
+const ALL = [...DATA, ...LEARNED, "comparison", "trace", "kernel", "sinusoids", "links"];
+/** Figures that a report cannot show and says so; all others must be drawn. */
 const ABSENT = {
   kernel: ["sinusoids"],
   sinusoids: ["links"],
@@ -50,8 +34,14 @@ const ABSENT = {
   sinusoidsWithoutRows: ["links", ...ROWS],
   kernelUnchecked: ["sinusoids"],
   kernelAlone: ["sinusoids", ...DATA],
-  sinusoidsAlone: ["links", ...DATA, "relevance", "relevance-task", "shapley-mean", "partial", "surface", "scales"],
+  sinusoidsAlone: ["links", ...DATA, ...LEARNED],
+  newRows: ["sinusoids", "influence"],
+  wide: ["sinusoids", "relevance", "correlation"],
 };
+/** Of one target nothing is said about several. */
+const GONE = { wide: ["correlation"] };
+/** What needs no test in every kind of report. */
+const FORMS = ["kernel", "sinusoids", "cosines"];
 
 let browser;
 const pages = makeReports();
@@ -107,20 +97,21 @@ for (const [kind, path] of Object.entries(pages)) {
     test("opens without complaint, asks for nothing, and is small", async () => {
       assert.ok(statSync(path).size < 5e6);
       const { page, problems, close } = await open(path);
-      for (const c of [1, 0]) await choose(page, c);
+      for (const c of kind === "wide" ? [0] : [1, 0]) await choose(page, c);
       assert.deepEqual(problems, []);
       assert.equal(await page.evaluate(() => window.hacked), undefined);
       assert.equal(await page.locator("img").count(), 0);
       await close();
     });
 
-    test("every figure is drawn, or says why not", async () => {
+    test("every figure is drawn and says what it shows; what is absent is said in a line, not in an empty card", async () => {
       const { page, close } = await open(path);
       const found = await page.locator("figure[id]:not(#what-if)").evaluateAll((all) =>
         all.map((figure) => ({
           id: figure.id,
           read: figure.querySelector(".read").textContent,
-          note: figure.querySelector(".drawing > .note")?.textContent ?? "",
+          finding: figure.querySelector(".finding").textContent,
+          alternatives: [...figure.querySelectorAll(".drawing svg[role=img]")].map((svg) => svg.getAttribute("aria-label")),
           marks: figure.querySelectorAll(".drawing svg path, .drawing svg circle, .drawing svg rect, .drawing svg line")
             .length,
           // Legends have small drawings of their own.
@@ -128,44 +119,65 @@ for (const [kind, path] of Object.entries(pages)) {
             .filter((svg) => svg.clientWidth > 60)
             .some((svg) => svg.querySelectorAll("path, circle, rect, line").length < 3),
           button: figure.querySelectorAll("button[aria-label*=CSV]").length,
-          unreadable: /NaN|undefined|\[object/.test(figure.textContent),
+          unreadable: /NaN|undefined|null|\[object/.test(figure.textContent),
         })),
       );
-      assert.deepEqual(found.map((f) => f.id).sort(), [...ALL].sort());
+      assert.deepEqual(found.map((f) => f.id).sort(), ALL.filter((id) => !ABSENT[kind].includes(id)).sort());
       for (const figure of found) {
-        const drawn = !ABSENT[kind].includes(figure.id);
         assert.ok(figure.read.length > 30, `${figure.id} does not say how to read it`);
+        assert.ok(figure.finding.length > 20, `${figure.id} does not say what it shows`);
+        // The alternative text states the finding.
+        assert.ok(figure.alternatives.length && figure.alternatives.every((text) => text.includes(figure.finding)), figure.id);
         assert.ok(!figure.unreadable, `${figure.id} shows something that is not a number`);
-        if (drawn)
-          assert.ok(
-            figure.marks > 5 && !figure.empty && figure.button === 1,
-            `${figure.id} is empty: ${JSON.stringify(figure)}`,
-          );
-        else
-          assert.ok(
-            figure.marks === 0 && figure.note.length > 20,
-            `${figure.id} should say why it is absent: ${JSON.stringify(figure)}`,
-          );
+        assert.ok(
+          figure.marks > 5 && !figure.empty && figure.button === 1,
+          `${figure.id} is empty: ${JSON.stringify(figure)}`,
+        );
       }
+      const said = (await page.locator(".absent").allTextContents()).join(" ");
+      if (ABSENT[kind].some((id) => !(GONE[kind] ?? []).includes(id))) assert.match(said, /^Not shown: .{20,}/);
+      for (const link of await page.locator("nav a:visible").evaluateAll((all) => all.map((a) => a.hash)))
+        assert.ok(await page.locator(link).isVisible(), link);
       await close();
     });
 
+    test("axe finds nothing wrong, light and dark, and headings are in order", async () => {
+      for (const colorScheme of FORMS.includes(kind) ? ["light", "dark"] : ["light"]) {
+        const { page, close } = await open(path, { colorScheme });
+        await page.evaluate(AXE);
+        const violations = await page.evaluate(async () => {
+          const found = await axe.run(document, { resultTypes: ["violations"] });
+          return found.violations.map((v) => `${v.id}: ${v.nodes.length} × ${v.nodes[0].html.slice(0, 160)} ${v.nodes[0].failureSummary}`);
+        });
+        assert.deepEqual(violations, []);
+        const levels = await page
+          .locator("h1, h2, h3, h4")
+          .evaluateAll((all) => all.filter((h) => h.closest("[hidden]") === null).map((h) => Number(h.tagName[1])));
+        levels.forEach((level, i) => assert.ok(i === 0 ? level === 1 : level <= levels[i - 1] + 1, `heading ${i}`));
+        await close();
+      }
+    });
+
     test("the target selector changes what is shown", async () => {
+      if (!FORMS.includes(kind)) return;
       const { page, close } = await open(path);
       const look = () =>
         page
           .locator("figure[id]:not(#what-if) .drawing")
-          .evaluateAll((all) => Object.fromEntries(all.map((d) => [d.parentNode.id, d.innerHTML])));
+          .evaluateAll((all) =>
+            Object.fromEntries(all.map((d) => [d.parentNode.id, d.innerHTML.replaceAll(/aria-label="[^"]*"/g, "")])),
+          );
       const before = await look();
       await choose(page, 1);
       assert.equal(await page.locator("#task option:checked").textContent(), TARGETS[1]);
       const after = await look();
-      const same = ["comparison", "correlation", "trace", "scales", "kernel"];
+      const same = ["comparison", "relevance", "correlation", "trace", "scales", "kernel"];
       for (const id of ALL.filter((id) => !ABSENT[kind].includes(id) && !same.includes(id)))
         assert.notEqual(before[id], after[id], id);
       await close();
     });
 
+    if (!FORMS.includes(kind) && !kind.endsWith("WithoutRows")) return;
     const file = kind.startsWith("kernel")
       ? "kernel.json"
       : kind.startsWith("sinusoids")
@@ -174,8 +186,8 @@ for (const [kind, path] of Object.entries(pages)) {
     if (kind === "kernelWithoutRows") {
       test("has no what-if panel, which would need its rows", async () => {
         const { page, close } = await open(path);
-        assert.match(await page.locator("#what-if .note").textContent(), /asked to show no row/);
-        assert.equal(await page.locator("#what-if input, #what-if select").count(), 0);
+        assert.match(await page.locator("#single .absent").textContent(), /asked to show no row/);
+        assert.equal(await page.locator("#what-if").count(), 0);
         await close();
       });
     } else {
@@ -221,15 +233,41 @@ test("the verdict is that of the refits, and says so", async () => {
   const shown = async (path) => {
     const { page, close } = await open(path);
     const text = (id) => page.locator(id).textContent();
-    const found = { headline: await text("#headline"), checked: await text("#checked-table"), left: await text("#left-out-table") };
+    const found = {
+      headline: await text("#headline"),
+      basis: await text("#basis"),
+      grade: await page.locator("#grade").getAttribute("class"),
+      targets: await page.locator("#targets > div").allTextContents(),
+      facts: await text("#facts-line"),
+      questions: await page.locator("#checks dt").allTextContents(),
+      checked: await text("#checked-table"),
+      left: await text("#left-out-table"),
+    };
     await close();
     return found;
   };
   const check = JSON.parse(read("kernel.json")).check;
-  const score = (number) => number.toFixed(3);
   const checked = await shown(pages.kernel);
-  assert.match(checked.headline, /rows it has not seen/);
-  assert.ok(checked.headline.includes(score(check.model.scores.task_r2)), checked.headline);
+  const r2 = check.model.scores.task_r2;
+  assert.ok(checked.headline.includes(`${Math.round(100 * r2)}\u00a0%`), checked.headline);
+  assert.match(checked.basis, /rows it has not seen: 5 refits, random folds/);
+  assert.ok(checked.grade.endsWith(r2 >= 0.8 ? "strong" : r2 >= 0.5 ? "fair" : r2 >= 0.2 ? "weak" : "none"), checked.grade);
+  // Every target in words and units, beside guessing the mean.
+  const mae = (method) => Number(check[method].scores.per_task.mae[0].toPrecision(3));
+  assert.equal(checked.targets.length, 2);
+  assert.ok(checked.targets[0].includes(`Off by ${mae("model")} on average; guessing the mean: ${mae("mean")}`), checked.targets[0]);
+  assert.match(checked.facts, /Learned from 90 rows, 4 inputs and 2 targets/);
+  assert.match(checked.facts, /Missing cells, of 90 rows: ward 18, glucose 12, age 8, colour 6/);
+  assert.match(checked.facts, /Rows of the table are inside this file/);
+  assert.match(checked.facts, /Made by: rffblr report kernel\.json train\.csv/);
+  assert.deepEqual(checked.questions, [
+    "Do 90 % intervals hold 90 %?",
+    "Are the errors without pattern?",
+    "Does it beat straight lines?",
+    "Was it tested on rows like those to come?",
+    "Is it free of leaks?",
+    "Are there enough values to judge by?",
+  ]);
   assert.match(checked.checked, /5 refits, random folds/);
   assert.match(checked.left, /left out in turn, at fixed scales/);
   const unchecked = await shown(pages.kernelUnchecked);
@@ -237,6 +275,11 @@ test("the verdict is that of the refits, and says so", async () => {
   assert.equal(unchecked.checked, "");
   // Scores need no rows: a model alone still has its check.
   assert.equal((await shown(pages.kernelAlone)).headline, checked.headline);
+  assert.match((await shown(pages.kernelWithoutRows)).facts, /No row of the table is inside this file/);
+  assert.match((await shown(pages.sinusoids)).targets[0], /^Blood glucose.*\u00a0mg\/dl on average/);
+  const fresh = await shown(pages.newRows);
+  assert.match(fresh.basis, /on 30 rows that the model has never seen/);
+  assert.ok(fresh.questions.includes("Are the new rows like the training rows?"));
 });
 
 test("every target is evaluated with the kernel of its group", async () => {
@@ -326,21 +369,157 @@ test("a training row can be loaded into the what-if panel", async () => {
   await close();
 });
 
+test("the what-if panel starts from a real central row, and says what the changes do to every target", async () => {
+  const { page, close } = await open(pages.kernel);
+  const start = await page.locator("#what-if-row option:checked").textContent();
+  const number = Number(start.match(/^the most central row, row (\d+)$/)[1]);
+  agrees((await answer(page)).mean, predict("kernel.json", table()).glucose[number - 1], "central row");
+  const cells = () =>
+    page.locator("#what-if-targets tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((c) => c.textContent)));
+  assert.equal(await page.locator("#what-if-change li").count(), 0);
+  const before = await answer(page);
+  await fill(page, { dose: 2.75, colour: "green" });
+  await page.waitForTimeout(150);
+  const shown = await cells();
+  assert.deepEqual(shown.map((row) => row[0]), TARGETS);
+  const after = await answer(page);
+  assert.equal(shown[0][4].replace("−", "-").replace("+", ""), String(Number((after.mean - before.mean).toPrecision(4))));
+  assert.ok(shown.every((row) => / to /.test(row[3])), "all targets have an interval");
+  // What single changes add is what both add together.
+  const parts = await page.locator("#what-if-change li").allTextContents();
+  const sum = parts.map((text) => Number(text.match(/\(([+−][^)]*)\)$/)[1].replace("−", "-"))).reduce((a, b) => a + b, 0);
+  assert.ok(Math.abs(sum - (after.mean - before.mean)) < 1e-3 * Math.abs(sum) + 1e-3, `${parts}: ${sum}`);
+  await close();
+});
+
+test("the what-if panel says when it is asked about what the data do not know", async () => {
+  const { page, close } = await open(pages.kernel);
+  const far = page.locator("#what-if-far");
+  assert.ok(await far.isHidden());
+  const slider = page.locator("#what-if .field", { has: page.locator('[data-input="age"]') }).locator("input[type=range]");
+  const [low, high] = await slider.evaluate((node) => [Number(node.min), Number(node.max)]);
+  const ages = table().filter((row) => row.age !== "").map((row) => Number(row.age));
+  assert.ok(Math.abs(low - Math.min(...ages)) < 1e-3 && Math.abs(high - Math.max(...ages)) < 1e-3);
+  await fill(page, { age: 500 });
+  assert.match(await far.textContent(), /Beyond the data: age/);
+  assert.match(await page.locator("#what-if .field .flag", { hasText: "observed" }).textContent(), /20.* to 80/);
+  await fill(page, { age: 50 });
+  assert.ok(await far.isHidden());
+  // An unseen level is no surer than those that are known.
+  const widths = {};
+  for (const colour of ["red", "green", "blue", "(another)"]) {
+    await fill(page, { colour });
+    widths[colour] = (await answer(page)).std;
+  }
+  assert.match(await far.textContent(), /colour/);
+  for (const colour of ["red", "green", "blue"]) assert.ok(widths["(another)"] >= widths[colour] * 0.999, JSON.stringify(widths));
+  await close();
+});
+
+test("rows are found by number and by value", async () => {
+  const { page, close } = await open(pages.kernel);
+  const options = () => page.locator("#local-row option").allTextContents();
+  const all = await options();
+  await page.fill("#local-search", "7");
+  assert.deepEqual(await options(), ["row 7"]);
+  assert.match(await page.locator("#local .finding").textContent(), /^Row 7: predicted/);
+  await page.fill("#local-search", "colour red");
+  const red = table().flatMap((row, n) => (row.colour === "red" ? [`row ${n + 1}`] : []));
+  assert.deepEqual(await options(), red.filter((row) => all.includes(row)));
+  await page.fill("#local-search", "nothing like it");
+  assert.equal((await options()).length, 0);
+  await close();
+});
+
+test("tips can be read from the keyboard", async () => {
+  const { page, close } = await open(pages.kernel);
+  for (const [id, pattern] of [
+    ["observed", /row \d+.*observed.*predicted/],
+    ["partial", /age.*to/],
+    ["comparison", /R²/],
+  ]) {
+    await page.locator(`#${id} svg[tabindex]`).first().focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(() => document.getElementById("spoken").textContent !== "");
+    assert.match(await page.locator("#spoken").textContent(), pattern);
+    const first = await page.locator("#spoken").textContent();
+    for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowRight");
+    await page.waitForTimeout(50);
+    assert.notEqual(await page.locator("#spoken").textContent(), first, id);
+    await page.evaluate(() => (document.getElementById("spoken").textContent = ""));
+  }
+  await close();
+});
+
+test("hits and misses differ by shape", async () => {
+  const { page, close } = await open(pages.kernel);
+  const shapes = await page.locator('#observed [data-mark="dot"]').evaluateAll((all) => all.map((g) => g.firstElementChild?.tagName));
+  assert.deepEqual([...new Set(shapes)].sort(), ["circle", "path"]);
+  await close();
+});
+
+test("names that are cut short stay apart, and nothing is clipped between 360 and 1600 pixels", async () => {
+  for (const kind of ["wide", "kernel", "sinusoidsWithoutRows"]) {
+    for (const width of [360, 760, 1600]) {
+      const { page, problems, close } = await open(pages[kind], { viewport: { width, height: 900 } });
+      const wrong = await page.evaluate(() => {
+        const out = [];
+        if (document.documentElement.scrollWidth > innerWidth) out.push(`page is ${document.documentElement.scrollWidth} wide`);
+        for (const svg of document.querySelectorAll("main svg[role=img]")) {
+          const id = svg.closest("figure[id]").id;
+          const axes = {};
+          for (const text of svg.querySelectorAll("text")) {
+            if (!text.textContent.trim()) continue;
+            const box = text.getBoundingClientRect();
+            if (box.right > innerWidth + 1 || box.left < -1) out.push(`${id}: ${text.textContent}`);
+            const axis = text.closest('[data-mark*="tick label"]');
+            if (axis) (axes[axis.dataset.mark + Math.round(axis.getBoundingClientRect().top / 1e4)] ??= []).push([text.textContent, box]);
+          }
+          for (const ticks of Object.values(axes)) {
+            const names = ticks.map(([name]) => name);
+            if (names.some((name) => name.includes("…")) && new Set(names).size < names.length) out.push(`${id}: two ticks are called alike`);
+            for (const [i, [name, a]] of ticks.entries())
+              for (const [other, b] of ticks.slice(i + 1))
+                if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
+                  out.push(`${id}: ${name} covers ${other}`);
+          }
+        }
+        return [...new Set(out)];
+      });
+      assert.deepEqual(wrong, [], `${kind} at ${width}`);
+      assert.deepEqual(problems, []);
+      await close();
+    }
+  }
+});
+
+test("where no row is near, nothing is drawn; colours have a scale", async () => {
+  const { page, close } = await open(pages.kernel);
+  const { shown, near } = await page.evaluate(() => ({
+    shown: document.querySelectorAll('#surface svg:first-of-type [data-mark="cell"] > *').length,
+    near: surfaceOf(facts, 0).filter((d) => d.rows > 0).length,
+  }));
+  assert.ok(shown >= near && near > 0);
+  assert.equal(await page.locator("#surface svg[role=img]").count(), 2);
+  assert.ok((await page.locator("#surface svg[role=img]").last().locator("text").count()) >= 3);
+  await close();
+});
+
 test("the page can be used from the keyboard", async () => {
   const { page, close } = await open(pages.kernel);
   const reached = new Set();
-  for (let i = 0; i < 80; i++) {
+  for (let i = 0; i < 120; i++) {
     await page.keyboard.press("Tab");
     reached.add(
       await page.evaluate(
         () =>
-          document.activeElement.id ||
           document.activeElement.dataset.input ||
+          document.activeElement.id ||
           document.activeElement.getAttribute("aria-label"),
       ),
     );
   }
-  for (const control of ["task", "theme", "print", "local-row", "what-if-row", "what-if-level", "age", "colour"])
+  for (const control of ["task", "theme", "print", "local-search", "local-row", "what-if-row", "age", "colour"])
     assert.ok(reached.has(control), `Tab does not reach ${control}`);
   await page.focus("#task");
   await page.keyboard.press("ArrowDown");
@@ -360,16 +539,16 @@ test("figures give their data as CSV, and the card as Markdown", async () => {
   };
   const observed = (await saved("#observed .tools button")).trim().split("\n");
   assert.equal(observed.length - 1, table().filter((row) => row.glucose !== "").length);
-  assert.match(observed[0], /^row,observed,predicted,std/);
+  assert.match(observed[0], /^row,observed,predicted,lower,upper/);
   const [number, value] = observed[1].split(",").map(Number);
   assert.ok(Math.abs(Number(table()[number - 1].glucose) - value) < 1e-4);
   assert.equal(await saved("#card"), read("kernel.md"));
-  // Every share of the variance has its deviation, in the table and in the drawing.
+  // Shares have a 90 % interval, and add up.
   const [header, ...shares] = (await saved("#relevance-task .tools button")).trim().split("\n");
-  assert.ok(header.includes("total,total_std,first_order,first_order_std,mean_absolute_shapley"), header);
-  const known = shares.filter((line) => Number(line.split(",")[header.split(",").indexOf("total_std")]) > 0);
-  assert.equal(known.length, shares.length);
-  assert.equal(await page.locator("#relevance-task g[aria-label=rule] line").count(), Math.min(15, shares.length) + 1);
+  assert.ok(header.startsWith("target,input,share,low,high,alone"), header);
+  const cells = shares.map((line) => line.split(",").slice(2, 5).map(Number));
+  assert.ok(Math.abs(cells.reduce((sum, [share]) => sum + share, 0) - 1) < 1e-4);
+  assert.ok(cells.every(([share, low, high]) => low < share && share < high));
   await close();
 });
 
@@ -399,6 +578,7 @@ test("paper has the figures of every target", async () => {
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   assert.deepEqual((await names()).sort(), [...TARGETS].sort());
   assert.equal((await names())[0], TARGETS[1]);
+  assert.equal(await page.locator("#observed .target svg").count(), TARGETS.length);
   const pictures = await page
     .locator("#observed .drawing svg")
     .evaluateAll((all) => all.map((svg) => svg.outerHTML).filter((text) => text.includes("<circle")));
@@ -412,6 +592,16 @@ test("paper has the figures of every target", async () => {
   );
   await page.pdf({ format: "A4" });
   assert.equal(await page.evaluate(() => window.printed), TARGETS.length);
+  // Forms are not printed, and what belongs together is not split.
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator("input:visible, select:visible, button:visible").count(), 0);
+  const split = await page
+    .locator("figure:visible, .several > div, .target")
+    .evaluateAll((all) =>
+      all.filter((node) => getComputedStyle(node).breakInside !== "avoid").map((node) => node.id),
+    );
+  assert.deepEqual(split, []);
+  await page.emulateMedia({ media: null });
   assert.equal(await targets(), 0);
   assert.deepEqual(problems, []);
   await close();
@@ -421,12 +611,11 @@ test("light, dark, phone and paper", async () => {
   const look = {
     light: {},
     dark: { colorScheme: "dark" },
-    phone: { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 },
-    "phone-dark": { viewport: { width: 390, height: 844 }, colorScheme: "dark" },
+    phone: { viewport: { width: 360, height: 740 }, deviceScaleFactor: 2 },
   };
   const grounds = new Set();
   for (const [name, options] of Object.entries(look)) {
-    for (const kind of ["kernel", "sinusoids"]) {
+    for (const kind of ["kernel", "sinusoids", "wide", "kernelWithoutRows", "newRows"].slice(0, name === "phone" ? 5 : 2)) {
       const { page, problems, close } = await open(pages[kind], options);
       assert.ok(
         await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),

@@ -5,7 +5,7 @@ use crate::{output, report};
 use anyhow::{Context, Result, bail};
 use rffblr::data::{Cohort, MissingInputs, Roles, TrainingTable, cohort};
 use rffblr::{CosineSettings, Form, InputScales, Model, Settings, Stop, metrics};
-use rffblr_report::{Options, Report};
+use rffblr_report::{Data, Options};
 use rffblr_tables::write_csv;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -131,10 +131,10 @@ fn save(
     output::save(&file("model.json"), arguments.force, |out| Ok(out.write_all(text.as_bytes())?))?;
     let options = Options {
         title: "Demo cohort".into(),
-        origin: report::origin(&file("model.json"), Some(&file("train.csv")))?,
+        origin: report::origin(&file("model.json"), Some((&file("train.csv"), false)))?,
         ..Options::default()
     };
-    let page = Report::new(&model, Some(training.dataset()), &options)?;
+    let page = report::written(&model, Data::Training(training.dataset()), &options, false)?;
     output::deliver(page.html(), &file("report.html"), arguments.force)?;
 
     let word = |name: &str| output::shell_word(&file(name).display().to_string());

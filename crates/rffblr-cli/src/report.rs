@@ -5,12 +5,17 @@ use crate::reading::ReadingArguments;
 use crate::training::{advised, file_of, tell};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
 use rffblr::Model;
 use rffblr::data::{Encoder, Encoding, Note, Roles, TrainingTable};
 use rffblr::internals::hex;
-use rffblr_report::{Options, Report};
+use rffblr::table::Values;
+use rffblr_report::{Data, Labels, Options, Report};
+use rffblr_tables::ReadOptions;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 #[derive(clap::Args)]
 #[command(before_help = "\
@@ -18,12 +23,20 @@ Examples:
   rffblr report model.json train.csv                      writes model.report.html
   rffblr report model.json train.csv -o report.html --card card.md
   rffblr report model.json train.csv --no-row-data        no row of the table is in the page
+  rffblr report model.json new.csv                        rows it has not seen, with targets: how well does it do there?
+  rffblr report model.json train.csv --labels labels.csv  what people call the columns, and their units
   rffblr report model.json                                without the data: the model alone")]
 pub struct Arguments {
     /// Model file written by fit
     model: PathBuf,
-    /// Table the model was fitted to; how well it does can only be shown with it
+    /// Table the model was fitted to, or one of new rows with their targets; how well it does can only be shown with one
     data: Option<PathBuf>,
+    /// The rows of the table are none that the model was fitted to [default: a model that keeps its rows knows]
+    #[arg(long, requires = "data", conflicts_with_all = ["check", "group", "time"])]
+    new: bool,
+    /// Table with the columns name, label and unit: what people call the columns of the data, and their units
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
     /// Page to write, - for standard output [default: MODEL with the ending .report.html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -72,14 +85,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let mut model = Model::load(&arguments.model)?;
     let source = table.map(|table| Source::read(&model, table, arguments)).transpose()?;
-    if let Some(source) = &source {
+    let labels = arguments.labels.as_deref().map(|path| labels(path, &model)).transpose()?.unwrap_or_default();
+    if let Some(source) = source.as_ref().filter(|source| !source.is_new) {
         if !arguments.quiet {
             source.warnings().for_each(tell);
         }
         model = checked(model, source, arguments)?;
     }
-    let origin = origin(&arguments.model, source.as_ref().map(|source| source.path.as_path()))?;
-    let report = compute(&model, source.as_ref(), origin, arguments)?;
+    let origin = origin(&arguments.model, source.as_ref().map(|source| (source.path.as_path(), source.is_new)))?;
+    let report = compute(&model, source.as_ref(), origin, labels, arguments)?;
     output::deliver(report.html(), &page, arguments.force)?;
     if let Some(card) = card {
         output::deliver(report.card(), card, arguments.force)?;
@@ -112,6 +126,7 @@ fn compute(
     model: &Model,
     source: Option<&Source>,
     origin: Vec<(String, String)>,
+    labels: Labels,
     arguments: &Arguments,
 ) -> Result<Report> {
     let name = arguments.model.file_name().unwrap_or_default().to_string_lossy();
@@ -121,24 +136,112 @@ fn compute(
         row_data: !arguments.no_row_data,
         row_numbers: source.map(|s| s.training.rows().iter().map(|row| row + 1).collect()).unwrap_or_default(),
         origin,
-        notes: source.map(|s| s.warnings().map(advised).collect()).unwrap_or_default(),
+        notes: source.map(|s| s.warnings().map(|note| (note.kind, advised(note))).collect()).unwrap_or_default(),
+        groups: source.and_then(|source| groups(&source.training)),
+        labels,
     };
-    Ok(Report::new(model, source.map(|s| s.training.dataset()), &options)?)
+    let data = match source {
+        None => Data::None,
+        Some(source) if source.is_new => Data::New(source.training.dataset()),
+        Some(source) => Data::Training(source.training.dataset()),
+    };
+    written(model, data, &options, arguments.quiet)
 }
 
-/// Where a report comes from, as far as the command knows.
-pub fn origin(model: &Path, table: Option<&Path>) -> Result<Vec<(String, String)>> {
+/// A report, with a line on a terminal that says what is being done.
+pub fn written(model: &Model, data: Data<'_>, options: &Options, quiet: bool) -> Result<Report> {
+    let bar = if quiet { ProgressBar::hidden() } else { output::progress(1, "report: {msg}  {elapsed}") };
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let made = Report::watched(model, data, options, &|what| bar.set_message(what));
+    bar.finish_and_clear();
+    Ok(made?)
+}
+
+/// The value of the column that says which rows belong together, in each row of the dataset.
+fn groups(training: &TrainingTable) -> Option<(String, Vec<String>)> {
+    let name = training.roles().group.as_ref()?;
+    let column = training.table().columns().iter().find(|column| column.name == *name)?;
+    let value = |&row: &usize| match &column.values {
+        Values::Numeric(numbers) => numbers.get(row).map_or_else(String::new, f64::to_string),
+        Values::Text { levels, codes } => {
+            codes.get(row).and_then(|&code| levels.get(code as usize)).cloned().unwrap_or_default()
+        }
+    };
+    Some((name.clone(), training.rows().iter().map(value).collect()))
+}
+
+/// What people call the columns, from a table.
+fn labels(path: &Path, model: &Model) -> Result<Labels> {
+    let file = path.display();
+    // Once to see which columns there are, and once to read them as text.
+    let found = rffblr_tables::read(path, &ReadOptions::default())?;
+    let text_columns: Vec<String> = found.columns().iter().map(|column| column.name.clone()).collect();
+    if !text_columns.iter().any(|name| name == "name") {
+        bail!("{file} has no column 'name'; its first line should be name,label,unit");
+    }
+    let table = rffblr_tables::read(path, &ReadOptions { text_columns, ..ReadOptions::default() })?;
+    let cell = |name: &str, row: usize| -> String {
+        let column = table.columns().iter().find(|column| column.name == name);
+        match column.map(|column| &column.values) {
+            Some(Values::Text { levels, codes }) => {
+                codes.get(row).and_then(|&code| levels.get(code as usize)).cloned().unwrap_or_default()
+            }
+            Some(Values::Numeric(_)) | None => String::new(),
+        }
+    };
+    let encoder = model.table_encoder();
+    let inputs = encoder.raw_inputs().iter().map(|input| input.name.as_str());
+    let known: BTreeSet<&str> = inputs.chain(model.target_names().iter().map(String::as_str)).collect();
+    let mut labels = Labels::default();
+    for row in 0..table.rows() {
+        let name = cell("name", row);
+        if !known.contains(name.as_str()) {
+            bail!("{file}, line {}: '{name}' is neither an input nor a target of the model", row + 2);
+        }
+        labels.insert(name, cell("label", row), cell("unit", row));
+    }
+    Ok(labels)
+}
+
+/// Where a report comes from, as far as the command knows; of a table also whether its rows are new.
+pub fn origin(model: &Path, table: Option<(&Path, bool)>) -> Result<Vec<(String, String)>> {
     let mut origin = vec![
         ("command".into(), command_line()),
         ("program".into(), format!("rffblr {VERSION}")),
         ("model file".into(), model.display().to_string()),
         ("SHA-256 of the model file".into(), sha256(model)?),
     ];
-    if let Some(table) = table {
-        origin.push(("training table".into(), table.display().to_string()));
-        origin.push(("SHA-256 of the training table".into(), sha256(table)?));
+    if let Some(date) = date_of(model) {
+        origin.push(("model file written".into(), date));
+    }
+    if let Some((table, is_new)) = table {
+        let what = if is_new { "table of new rows" } else { "training table" };
+        origin.push((what.into(), table.display().to_string()));
+        origin.push((format!("SHA-256 of the {what}"), sha256(table)?));
     }
     Ok(origin)
+}
+
+/// The day a file was last written, in UTC.
+fn date_of(path: &Path) -> Option<String> {
+    let written = path.metadata().ok()?.modified().ok()?;
+    let days = written.duration_since(UNIX_EPOCH).ok()?.as_secs() / 86_400;
+    let (year, month, day) = civil(i64::try_from(days).ok()?);
+    Some(format!("{year}-{month:02}-{day:02} (UTC)"))
+}
+
+/// Year, month and day of a number of days since 1970-01-01, in the Gregorian calendar. Years are counted from March, so
+/// that the day that a leap year adds is its last.
+fn civil(days: i64) -> (i64, i64, i64) {
+    const ERA: i64 = 146_097;
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
+    let year = (day - day / 1460 + day / 36_524 - day / (ERA - 1)) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next, month, day)
 }
 
 /// `soil.model.json` gives `soil.report.html` beside it.
@@ -149,11 +252,15 @@ fn default_output(model: &Path) -> PathBuf {
     plain.with_added_extension("report.html")
 }
 
-/// The table a model was fitted to.
+/// The table a model was fitted to, or new rows.
 struct Source {
     path: PathBuf,
     training: TrainingTable,
+    is_new: bool,
 }
+
+/// Share of rows that a model may have learned from for a table to count as new.
+const KNOWN: f64 = 0.1;
 
 impl Source {
     fn read(model: &Model, path: PathBuf, arguments: &Arguments) -> Result<Source> {
@@ -168,10 +275,33 @@ impl Source {
         options.ignored_columns.retain(|name| !needed.contains(&&Some(name.clone())));
         let table = rffblr_tables::read(&path, &options)?;
         let training = TrainingTable::again(table, roles, encoder).with_context(differs)?;
-        if training.dataset().fingerprint() != model.fingerprint() {
-            bail!("{}: its numbers differ; use the training table, or leave it out", differs());
+        let data = training.dataset();
+        let is_new = data.fingerprint() != model.fingerprint();
+        if is_new {
+            let (known, rows) = (model.learned_from(data.inputs())?, data.rows());
+            if known as f64 > KNOWN * rows as f64 {
+                bail!(
+                    "{}: its numbers differ, but the model learned from {known} of its {rows} rows; use the training \
+                       table, or rows it has not seen",
+                    differs()
+                );
+            }
+            if model.stored_inputs().is_none() && !arguments.new {
+                bail!(
+                    "{}: its numbers differ; use the training table or, if the model has not seen these rows, say so \
+                       with --new",
+                    differs()
+                );
+            }
+            let other = [("--check", arguments.check.is_some()), ("--group", arguments.group.is_some())];
+            let asked = other.into_iter().chain([("--time", arguments.time.is_some())]).find(|(_, asked)| *asked);
+            if let Some((flag, _)) = asked {
+                bail!("{}: {flag} tests the model on rows of its training table", differs());
+            }
+        } else if arguments.new {
+            bail!("{} is the table the model was fitted to: its rows are not new", path.display());
         }
-        Ok(Source { path, training })
+        Ok(Source { path, training, is_new })
     }
 
     /// What casts doubt on the scores.

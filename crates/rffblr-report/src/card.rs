@@ -2,6 +2,7 @@
 //! and of TRIPOD+AI (2024), and a mark where a person has to write.
 
 use super::Contents;
+use super::checks::State;
 use super::quality::Marks;
 use super::verdict::significant;
 use rffblr::data::{Encoding, MissingInputs};
@@ -78,9 +79,10 @@ fn annex_iv(facts: &Facts<'_>) -> Vec<(&'static str, String)> {
         (
             "3. Monitoring, functioning and control",
             format!(
-                "Capabilities and limits: see the verdict above. Accuracy for specific groups of persons: {}\n\nForeseeable \
-                 unintended outcomes: {}\n\nWhat input data must look like: the columns named in section 2, in the same \
-                 units; {}",
+                "Capabilities and limits: see the verdict above.\n\nChecks:\n\n{}\n\nErrors in parts of the table: see the report. \
+                 Accuracy for specific groups of persons: {}\n\nForeseeable unintended outcomes: {}\n\nWhat input data must \
+                 look like: the columns named in section 2, in the same units; {}",
+                facts.questions(),
                 blank("scores by group"),
                 blank("risks to health, safety, rights; discrimination"),
                 facts.missing(),
@@ -277,20 +279,37 @@ impl Facts<'_> {
             self.report.check.as_ref().map(|check| {
                 format!("everything learned again without the rows it is tested on ({})", plain(&check.how))
             });
-        let left_out =
-            self.report.quality.as_ref().map(|_| {
-                "each row left out in turn at the scales learned with it, a diagnostic that flatters".to_owned()
-            });
+        let left_out = self.report.quality.as_ref().map(|quality| match quality.new {
+            true => "rows the model was not fitted to".to_owned(),
+            false => "each row left out in turn at the scales learned with it, a diagnostic that flatters".to_owned(),
+        });
         match checked.into_iter().chain(left_out).collect::<Vec<_>>() {
             none if none.is_empty() => blank("how the model was validated; a report with the training data does it"),
             both => both.join("; and "),
         }
     }
 
+    fn questions(&self) -> String {
+        let line = |question: &super::checks::Question| {
+            let state = match question.state {
+                State::Pass => "yes",
+                State::Warn => "mind",
+                State::Fail => "no",
+            };
+            format!("- {} {state}: {}", question.question, plain(&question.answer))
+        };
+        self.report.questions.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
     fn scores(&self) -> String {
         let checked = self.report.check.as_ref().map(|check| (format!("Held-out rows: {}", check.how), &check.marks));
-        let left_out = "Each row left out in turn at fixed scales (a diagnostic that flatters)".to_owned();
-        let left_out = self.report.quality.as_ref().map(|quality| (left_out, &quality.marks));
+        let left_out = self.report.quality.as_ref().map(|quality| {
+            let how = match quality.new {
+                true => "Rows the model was not fitted to",
+                false => "Each row left out in turn at fixed scales (a diagnostic that flatters)",
+            };
+            (how.to_owned(), &quality.marks)
+        });
         let tables: Vec<String> =
             checked.into_iter().chain(left_out).map(|(title, marks)| self.marks(&title, marks)).collect();
         match tables.is_empty() {

@@ -1,10 +1,10 @@
-//! What the model learned: relevance, partial dependence, single predictions taken apart, correlations between targets.
+//! What the model learned: relevance, partial dependence, correlations between inputs and between targets.
 
-use super::quality::range;
-use super::{Options, briefly};
+use super::quality::{CROWD, bar_of, range};
+use super::{Options, brief, briefly};
 use rffblr::data::Dataset;
 use rffblr::explain::{
-    Diagnostics, Explainer, Kind, Point, Relevance, Shapley, TaskCorrelation, Value, task_correlation,
+    Diagnostics, Explainer, Input, Kind, Point, TaskCorrelation, Value, VarianceShares, task_correlation,
 };
 use rffblr::linalg::Mat;
 use rffblr::{Model, Result};
@@ -17,9 +17,13 @@ const ALL_CURVES: usize = 48;
 /// Points of a curve, and of each side of the surface of two inputs.
 const POINTS: usize = 33;
 const SIDE: usize = 15;
-/// Inputs named in the explanation of a row, and most numbers all such explanations may take.
-const PARTS: usize = 10;
-const NUMBERS: usize = 60_000;
+/// Bars of the histogram of an input.
+const BARS: usize = 24;
+/// Inputs that are looked at for correlations, and from where on these are named.
+const COMPARED: usize = 40;
+const CORRELATED: f64 = 0.7;
+/// Most rows among which the most central one is looked for.
+const CENTRAL: usize = 400;
 
 #[derive(Serialize)]
 pub(super) struct Learned {
@@ -29,37 +33,55 @@ pub(super) struct Learned {
     rows: usize,
     pub(super) relevance: RelevanceFacts,
     /// For each task, inputs by falling relevance.
-    order: Vec<Vec<usize>>,
+    pub(super) order: Vec<Vec<usize>>,
+    /// Pairs of inputs that go together, with their correlation.
+    correlated: Vec<(usize, usize, f64)>,
     /// How many of them have a curve.
     curves_each: usize,
     curves: Vec<Curve>,
     /// For each task, the two inputs that act most together with others; `None` if there is but one.
     surfaces: Vec<Option<Surface>>,
-    /// Rows taken apart in `Local`, and their Shapley values.
-    #[serde(skip)]
-    pub(super) explained: Vec<usize>,
-    #[serde(skip)]
-    pub(super) shapley: Shapley,
+    /// The most central row, as the columns of the model see it; `None` where no row may be shown.
+    central: Option<Vec<f64>>,
+    /// Its position among the rows.
+    central_row: Option<usize>,
 }
 
 #[derive(Serialize)]
 pub(super) struct InputFacts {
-    name: String,
+    pub(super) name: String,
     columns: Vec<usize>,
     number: bool,
     /// How fast the kernel of each task changes along it.
     scale: Vec<f64>,
+    /// Where its values lie, those that are missing not counted; `None` for a text.
+    histogram: Option<Histogram>,
+    /// How many rows have each level of a text.
+    counts: Vec<usize>,
+    /// How many rows have no value.
+    pub(super) missing: usize,
 }
 
-/// One list for each task, one entry for each input.
+/// How many values lie in each of equally wide bars.
+#[derive(Serialize)]
+struct Histogram {
+    low: f64,
+    high: f64,
+    counts: Vec<usize>,
+}
+
+/// Shares of each input in all of what inputs do to the prediction of a task: they add up to one. One list for each task,
+/// one entry for each input.
 #[derive(Serialize)]
 pub(super) struct RelevanceFacts {
-    pub(super) first_order: Vec<Vec<f64>>,
-    pub(super) total: Vec<Vec<f64>>,
-    shapley: Vec<Vec<f64>>,
-    first_order_std: Vec<Vec<f64>>,
-    total_std: Vec<Vec<f64>>,
-    shapley_std: Option<Vec<Vec<f64>>>,
+    /// With everything an input does together with others.
+    pub(super) share: Vec<Vec<f64>>,
+    /// Posterior standard deviation of that.
+    share_std: Vec<Vec<f64>>,
+    /// What the input does alone.
+    alone: Vec<Vec<f64>>,
+    /// Background rows behind them.
+    rows: usize,
 }
 
 /// Partial dependence on one input: numbers or labels on its axis, then a curve for each task.
@@ -77,6 +99,8 @@ struct Surface {
     inputs: [usize; 2],
     at: [Axis; 2],
     mean: Vec<f64>,
+    /// How many rows are near each pair of values.
+    rows: Vec<usize>,
 }
 
 /// What an input is set to: numbers, then labels (levels, missing).
@@ -87,52 +111,46 @@ struct Axis {
 }
 
 impl Learned {
-    /// Around the training rows: those given, or those that a kernel machine keeps. `None` if there are none.
-    pub(super) fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Option<Learned>> {
-        let stored = if data.is_none() { model.stored_inputs() } else { None };
-        let Some(rows) = data.map(Dataset::inputs).or(stored.as_ref().map(Mat::as_ref)) else {
-            return Ok(None);
-        };
-        let explainer = Explainer::new(model, rows, data.and_then(Dataset::weights))?;
-        let relevance = explainer.relevance()?;
+    /// What an explainer says of a model.
+    pub(super) fn new(model: &Model, explainer: &Explainer<'_>, options: &Options) -> Result<Learned> {
+        let shares = explainer.variance_shares()?;
+        let relevance = RelevanceFacts::new(&shares);
         let tasks = model.target_names().len();
-        let order: Vec<Vec<usize>> = (0..tasks).map(|c| falling(relevance.variance.total.col_as_slice(c))).collect();
+        let order: Vec<Vec<usize>> = relevance.share.iter().map(|share| falling(share)).collect();
         let most_relevant = |count: usize| -> BTreeSet<usize> {
             order.iter().flat_map(|inputs| inputs.iter().take(count).copied()).collect()
         };
         let curves_each = (1..=CURVES).rev().find(|&count| most_relevant(count).len() <= ALL_CURVES).unwrap_or(1);
         let drawn = most_relevant(curves_each);
-        let curve = |&input: &usize| Curve::new(&explainer, input, options.row_data);
+        let curve = |&input: &usize| Curve::new(explainer, input, options.row_data);
         // What an input does beyond its own curve, it does together with others.
         let together = |c: usize| -> Vec<f64> {
-            let pairs =
-                relevance.variance.total.col_as_slice(c).iter().zip(relevance.variance.first_order.col_as_slice(c));
+            let pairs = shares.total.col_as_slice(c).iter().zip(shares.first_order.col_as_slice(c));
             pairs.map(|(total, alone)| total - alone).collect()
         };
-        let surface = |c: usize| Surface::new(&explainer, &falling(&together(c)), c, options.row_data);
+        let surface = |c: usize| Surface::new(explainer, &falling(&together(c)), c, options.row_data);
         let scales = explainer.learned_scales();
-        let input = |(i, input): (usize, &rffblr::explain::Input)| InputFacts {
-            name: input.name.clone(),
-            columns: input.columns.clone(),
-            number: matches!(input.kind, Kind::Number { .. } | Kind::Date(_)),
-            scale: super::briefly(scales.row(i).iter().copied()),
+        let input = |(i, input): (usize, &Input)| {
+            InputFacts::new(explainer, input, briefly(scales.row(i).iter().copied()), options.row_data)
         };
-        Ok(Some(Learned {
+        let central_row = options.row_data.then(|| central(model, explainer));
+        Ok(Learned {
             inputs: explainer.inputs().iter().enumerate().map(input).collect(),
-            rows: rows.nrows(),
+            rows: explainer.rows().nrows(),
+            correlated: correlated(explainer, &order),
             curves_each,
             curves: drawn.iter().map(curve).collect::<Result<_>>()?,
             surfaces: (0..tasks).map(surface).collect::<Result<_>>()?,
-            relevance: RelevanceFacts::new(&relevance),
+            central: central_row.map(|row| explainer.rows().row(row).iter().copied().collect()),
+            central_row,
+            relevance,
             order,
-            explained: relevance.explained,
-            shapley: relevance.shapley,
-        }))
+        })
     }
 }
 
 /// Positions by falling value.
-fn falling(values: &[f64]) -> Vec<usize> {
+pub(super) fn falling(values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
     order
@@ -143,16 +161,120 @@ fn by_task(table: &Mat<f64>) -> Vec<Vec<f64>> {
 }
 
 impl RelevanceFacts {
-    fn new(relevance: &Relevance) -> RelevanceFacts {
+    fn new(shares: &VarianceShares) -> RelevanceFacts {
+        let normalised = |table: &Mat<f64>, c: usize| {
+            let all: f64 = shares.total.col_as_slice(c).iter().sum();
+            let share = |value: &f64| if all > 0.0 { value / all } else { 0.0 };
+            briefly(table.col_as_slice(c).iter().map(share))
+        };
+        let of = |table: &Mat<f64>| (0..table.ncols()).map(|c| normalised(table, c)).collect();
         RelevanceFacts {
-            first_order: by_task(&relevance.variance.first_order),
-            total: by_task(&relevance.variance.total),
-            shapley: by_task(&relevance.mean_absolute_shapley),
-            first_order_std: by_task(&relevance.variance.first_order_std),
-            total_std: by_task(&relevance.variance.total_std),
-            shapley_std: relevance.mean_absolute_shapley_std.as_ref().map(by_task),
+            share: of(&shares.total),
+            share_std: of(&shares.total_std),
+            alone: of(&shares.first_order),
+            rows: shares.background.len(),
         }
     }
+}
+
+/// Whether a cell of an input is there: it was not filled in.
+fn present(explainer: &Explainer<'_>, input: &Input, row: usize) -> bool {
+    !input.mark().is_some_and(|column| explainer.rows()[(row, column)] == 1.0)
+}
+
+/// The values of a number, without those that are missing.
+fn values(explainer: &Explainer<'_>, input: &Input) -> Vec<f64> {
+    let there = (0..explainer.rows().nrows()).filter(|&row| present(explainer, input, row));
+    there.map(|row| explainer.rows()[(row, input.columns[0])]).collect()
+}
+
+impl InputFacts {
+    fn new(explainer: &Explainer<'_>, input: &Input, scale: Vec<f64>, row_data: bool) -> InputFacts {
+        let rows = explainer.rows();
+        let marked = |d: &usize| rows.col(*d).iter().filter(|value| **value == 1.0).count();
+        let number = input.kind.is_number();
+        InputFacts {
+            name: input.name.clone(),
+            columns: input.columns.clone(),
+            number,
+            scale,
+            histogram: number.then(|| Histogram::new(values(explainer, input), row_data)),
+            counts: match &input.kind {
+                Kind::Text { levels, .. } => input.columns.iter().take(levels.len()).map(marked).collect(),
+                _ => Vec::new(),
+            },
+            missing: (0..rows.nrows()).filter(|&row| !present(explainer, input, row)).count(),
+        }
+    }
+}
+
+impl Histogram {
+    fn new(values: Vec<f64>, row_data: bool) -> Histogram {
+        let [low, high] = range(values.clone(), row_data);
+        let mut counts = vec![0; BARS];
+        for value in values.iter().filter(|value| (low..=high).contains(*value)) {
+            counts[bar_of(*value, [low, high], BARS)] += 1;
+        }
+        if !row_data {
+            counts.iter_mut().filter(|count| **count < CROWD).for_each(|count| *count = 0);
+        }
+        Histogram { low: brief(low), high: brief(high), counts }
+    }
+}
+
+/// Pairs of numbers that go together, among the inputs that matter most for any task; missing cells are not counted.
+fn correlated(explainer: &Explainer<'_>, order: &[Vec<usize>]) -> Vec<(usize, usize, f64)> {
+    let mut compared: Vec<usize> = Vec::new();
+    let places = order.first().map_or(0, Vec::len);
+    for place in 0..places {
+        for input in order.iter().map(|inputs| inputs[place]) {
+            let number = explainer.inputs()[input].kind.is_number();
+            if number && compared.len() < COMPARED && !compared.contains(&input) {
+                compared.push(input);
+            }
+        }
+    }
+    let mut pairs = Vec::new();
+    for (k, &a) in compared.iter().enumerate() {
+        for &b in &compared[k + 1..] {
+            let r = correlation(explainer, a, b);
+            if r.abs() >= CORRELATED {
+                pairs.push((a, b, brief(r)));
+            }
+        }
+    }
+    pairs
+}
+
+fn correlation(explainer: &Explainer<'_>, a: usize, b: usize) -> f64 {
+    let (rows, [a, b]) = (explainer.rows(), [a, b].map(|input| &explainer.inputs()[input]));
+    let both: Vec<usize> =
+        (0..rows.nrows()).filter(|&row| present(explainer, a, row) && present(explainer, b, row)).collect();
+    // In units of the largest, so that squares of huge numbers are finite.
+    let centred = |input: &Input| -> Vec<f64> {
+        let values: Vec<f64> = both.iter().map(|&row| rows[(row, input.columns[0])]).collect();
+        let count = values.len() as f64;
+        let mean: f64 = values.iter().map(|v| v / count).sum();
+        let largest = values.iter().map(|v| (v - mean).abs()).fold(0.0, f64::max);
+        values.iter().map(|v| (v - mean) / largest).collect()
+    };
+    let (x, y) = (centred(a), centred(b));
+    let sum = |p: &[f64], q: &[f64]| p.iter().zip(q).map(|(p, q)| p * q).sum::<f64>();
+    sum(&x, &y) / (sum(&x, &x) * sum(&y, &y)).sqrt()
+}
+
+/// The row with the smallest sum of distances to others (the medoid), in standard deviations; a few hundred rows are looked
+/// at, spread evenly.
+fn central(model: &Model, explainer: &Explainer<'_>) -> usize {
+    let (rows, scale) = (explainer.rows(), model.input_std());
+    let count = rows.nrows().min(CENTRAL);
+    let some: Vec<usize> = (0..count).map(|i| i * rows.nrows() / count).collect();
+    let distance = |a: usize, b: usize| -> f64 {
+        (0..rows.ncols()).map(|d| (rows[(a, d)] / scale[d] - rows[(b, d)] / scale[d]).abs()).sum()
+    };
+    let total = |&row: &usize| some.iter().map(|&other| distance(row, other)).sum::<f64>();
+    let best = some.iter().map(|row| (total(row), *row)).min_by(|a, b| a.0.total_cmp(&b.0));
+    best.map_or(0, |(_, row)| row)
 }
 
 impl Curve {
@@ -166,26 +288,66 @@ impl Curve {
 impl Surface {
     fn new(explainer: &Explainer<'_>, order: &[usize], task: usize, row_data: bool) -> Result<Option<Surface>> {
         let &[first, second, ..] = order else { return Ok(None) };
-        let points = |input| points(explainer, input, SIDE, row_data);
-        let found = explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?))?;
+        // A missing cell has no place on an axis of numbers.
+        let points = |input| -> Result<Vec<Point>> {
+            let mut found = points(explainer, input, SIDE, row_data)?;
+            if explainer.inputs()[input].kind.is_number() {
+                found.retain(|point| point.value != Value::Missing);
+            }
+            Ok(found)
+        };
+        let points = (points(first)?, points(second)?);
+        let rows = near(explainer, (first, second), (&points.0, &points.1));
+        let found = explainer.partial_dependence_of_two((first, second), points)?;
+        let crowd = if row_data { 1 } else { CROWD };
         Ok(Some(Surface {
             inputs: [first, second],
             at: [Axis::new(&found.points[0]), Axis::new(&found.points[1])],
             mean: briefly(found.mean.col_as_slice(task).iter().copied()),
+            rows: rows.into_iter().map(|count| if count < crowd { 0 } else { count }).collect(),
         }))
     }
+}
+
+/// How many rows have each pair of points as the nearest, or as a neighbour of it along an axis of numbers.
+fn near(explainer: &Explainer<'_>, inputs: (usize, usize), points: (&[Point], &[Point])) -> Vec<usize> {
+    let places = |input: usize, points: &[Point], row: usize| -> Vec<usize> {
+        let input = &explainer.inputs()[input];
+        if !present(explainer, input, row) && input.kind.is_number() {
+            return Vec::new();
+        }
+        let off = |point: &Point| -> f64 {
+            let cells = input.columns.iter().zip(&point.encoded);
+            cells.map(|(&d, value)| (explainer.rows()[(row, d)] / 2.0 - value / 2.0).abs()).sum()
+        };
+        let nearest = (0..points.len()).min_by(|&a, &b| off(&points[a]).total_cmp(&off(&points[b])));
+        match (nearest, &input.kind) {
+            (None, _) => Vec::new(),
+            (Some(place), kind) if kind.is_number() => {
+                (place.saturating_sub(1)..(place + 2).min(points.len())).collect()
+            }
+            (Some(place), _) => vec![place],
+        }
+    };
+    let mut counts = vec![0; points.0.len() * points.1.len()];
+    for row in 0..explainer.rows().nrows() {
+        let second = places(inputs.1, points.1, row);
+        for a in places(inputs.0, points.0, row) {
+            second.iter().for_each(|b| counts[a * points.1.len() + b] += 1);
+        }
+    }
+    counts
 }
 
 /// Where an input is shown. Without row data a number is not shown at values of rows, but evenly between its percentiles.
 fn points(explainer: &Explainer<'_>, input: usize, most: usize, row_data: bool) -> Result<Vec<Point>> {
     let mut points = explainer.points(input, most)?;
     let facts = &explainer.inputs()[input];
-    if row_data || !matches!(facts.kind, Kind::Number { .. } | Kind::Date(_)) {
+    if row_data || !facts.kind.is_number() {
         return Ok(points);
     }
     points.retain(|point| point.value == Value::Missing);
-    let values = explainer.rows().col(facts.columns[0]).iter().copied().collect();
-    let [low, high] = range(values, false);
+    let [low, high] = range(values(explainer, facts), false);
     let at = |i: usize| {
         let share = i as f64 / (most - 1) as f64;
         let value = low * (1.0 - share) + high * share;
@@ -203,66 +365,13 @@ impl Axis {
         let (mut numbers, mut labels) = (Vec::new(), Vec::new());
         for point in points {
             match &point.value {
-                Value::Number(value) => numbers.push(super::brief(*value)),
+                Value::Number(value) => numbers.push(brief(*value)),
                 Value::Level(level) => labels.push(level.clone()),
                 Value::Missing => labels.push("(missing)".into()),
                 Value::Present => labels.push("(present)".into()),
             }
         }
         Axis { numbers, labels }
-    }
-}
-
-/// An input, its share of a prediction, and the standard deviation of that where it is known.
-type Part = (usize, f64, Option<f64>);
-
-/// Predictions of single rows taken apart: Shapley values.
-#[derive(Serialize)]
-pub(super) struct Local {
-    /// Positions among the rows shown.
-    rows: Vec<usize>,
-    /// Mean prediction for each task.
-    base: Vec<f64>,
-    /// For each task and row, the inputs of largest share.
-    parts: Vec<Vec<Vec<Part>>>,
-    /// How many inputs are not among them, and their shares together.
-    others: usize,
-    rest: Vec<Vec<f64>>,
-    background: usize,
-}
-
-impl Local {
-    /// From the rows explained; `shown` are the rows that the report shows, those among them.
-    pub(super) fn new(learned: &Learned, shown: &[usize]) -> Local {
-        let Learned { shapley: found, explained, .. } = learned;
-        let (tasks, inputs) = (found.values.len(), found.values[0].ncols());
-        let most = (NUMBERS / (3 * PARTS * tasks)).clamp(1, explained.len());
-        let chosen: Vec<usize> = (0..most).map(|i| i * explained.len() / most).collect();
-        let place = |row: &usize| shown.binary_search(row).unwrap_or_else(|next| next);
-        let rows = chosen.iter().map(|&i| place(&explained[i])).collect();
-        let part = |c: usize, row: usize| -> Vec<Part> {
-            let values: Vec<f64> = (0..inputs).map(|i| found.values[c][(row, i)]).collect();
-            let size: Vec<f64> = values.iter().map(|value| value.abs()).collect();
-            let std = |i: usize| found.std.as_ref().map(|std| super::brief(std[c][(row, i)]));
-            falling(&size).into_iter().take(PARTS).map(|i| (i, super::brief(values[i]), std(i))).collect()
-        };
-        let parts: Vec<Vec<_>> = (0..tasks).map(|c| chosen.iter().map(|&row| part(c, row)).collect()).collect();
-        // What is left to the prediction, so that the shares shown add up to it.
-        let rest = |c: usize| {
-            let left = |(i, &row): (usize, &usize)| {
-                let shown: f64 = parts[c][i].iter().map(|part| part.1).sum();
-                found.prediction[(row, c)] - found.base[c] - shown
-            };
-            briefly(chosen.iter().enumerate().map(left))
-        };
-        Local {
-            base: briefly(found.base.iter().copied()),
-            others: inputs.saturating_sub(PARTS),
-            rest: (0..tasks).map(rest).collect(),
-            background: found.background.len(),
-            parts,
-            rows,
-        }
     }
 }
 

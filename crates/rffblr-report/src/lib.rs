@@ -7,29 +7,62 @@
 #![warn(missing_docs)]
 
 mod card;
+mod checks;
+mod drift;
+mod groups;
 mod inside;
+mod labels;
 mod learned;
 mod page;
 mod quality;
+mod single;
 #[cfg(test)]
 mod tests;
 mod verdict;
 mod what_if;
 
+pub use labels::Labels;
+
+use checks::{Known, Question};
+use drift::Drift;
+use groups::{Groups, Part};
 use inside::Inside;
-use learned::{Learned, Local, Together};
+use learned::{Learned, Together};
 use quality::{Checked, Quality};
-use rffblr::data::{Dataset, Encoding};
-use rffblr::explain::diagnostics;
+use rffblr::data::{Dataset, Encoding, NoteKind};
+use rffblr::explain::{Explainer, diagnostics, new_row_diagnostics};
 use rffblr::internals::expect_count;
-use rffblr::{Error, Model, Result};
+use rffblr::linalg::Mat;
+use rffblr::{Error, Form, Model, Result, Settings};
 use serde::Serialize;
 use serde_json::Value;
+use single::{Explained, Local, Swarm};
 use verdict::Verdict;
 use what_if::WhatIf;
 
 /// Most bytes of a page. What the rest leaves of them is there for the formula of the what-if panel.
 const PAGE_BYTES: usize = 4_900_000;
+
+/// The rows a report is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Data<'a> {
+    /// None: the model alone.
+    None,
+    /// Those the model was fitted to.
+    Training(&'a Dataset),
+    /// Others, with targets, encoded as the model's.
+    New(&'a Dataset),
+}
+
+impl<'a> Data<'a> {
+    fn rows(self) -> Option<&'a Dataset> {
+        match self {
+            Data::None => None,
+            Data::Training(data) | Data::New(data) => Some(data),
+        }
+    }
+}
+
 /// What a report should say beside what model and data say themselves.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -43,13 +76,24 @@ pub struct Options {
     /// Where everything comes from: files, hashes, the command. Pairs of label and value.
     pub origin: Vec<(String, String)>,
     /// What casts doubt on the scores: the [warnings](rffblr::data::Note::is_warning) among the notes on the data.
-    pub notes: Vec<String>,
+    pub notes: Vec<(NoteKind, String)>,
+    /// A column that says which rows belong together, and its value in each row of the data.
+    pub groups: Option<(String, Vec<String>)>,
+    /// What people call the columns.
+    pub labels: Labels,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let (title, row_numbers, origin, notes) = ("Model report".into(), Vec::new(), Vec::new(), Vec::new());
-        Options { title, row_data: true, row_numbers, origin, notes }
+        Options {
+            title: "Model report".into(),
+            row_data: true,
+            row_numbers: Vec::new(),
+            origin: Vec::new(),
+            notes: Vec::new(),
+            groups: None,
+            labels: Labels::default(),
+        }
     }
 }
 
@@ -68,18 +112,32 @@ struct Contents {
     inputs: Vec<String>,
     /// Columns the inputs become.
     columns: Vec<String>,
+    /// What targets and inputs are called, and their units.
+    target_labels: Vec<(String, String)>,
+    input_labels: Vec<(String, String)>,
     model: ModelFacts,
     verdict: Verdict,
+    questions: Vec<Question>,
+    /// What is missing; `None` without data.
+    gaps: Option<Gaps>,
     /// Refits on held-out folds; `None` if the model was not checked.
     check: Option<Checked>,
-    /// Rows left out at fixed scales; `None` without data.
+    /// Rows predicted without them; `None` without data.
     quality: Option<Quality>,
+    /// Errors in parts of the table.
+    parts: Vec<Part>,
+    /// How far new rows are from those of the fit; `None` if there are none, or if these are not known.
+    drift: Option<Drift>,
     /// `None` without rows to look at the function around.
     learned: Option<Learned>,
     /// `None` without data or where single rows may not be shown.
     local: Option<Local>,
+    /// For each task; empty without data.
+    swarms: Vec<Vec<Swarm>>,
     together: Option<Together>,
     inside: Inside,
+    /// What the Gaussian process explains that a formula of sinusoids reproduces, each row left out at fixed scales.
+    process_r2: Option<f64>,
     origin: Vec<(String, String)>,
     settings: Value,
     card: String,
@@ -99,10 +157,16 @@ struct ModelFacts {
 }
 
 impl Report {
-    /// Computes what the report shows. Its verdict is that of the model's [check](Model::check), if it has one. `data` are
-    /// the rows the model was fitted to: diagnostics need them.
-    pub fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Report> {
-        let contents = Contents::new(model, data, options)?;
+    /// Computes what the report shows. Its verdict is that of new rows, if they are given, else of the model's
+    /// [check](Model::check), if it has one.
+    pub fn new(model: &Model, data: Data<'_>, options: &Options) -> Result<Report> {
+        Report::watched(model, data, options, &|_| {})
+    }
+
+    /// The same; `watch` is told what is being done.
+    pub fn watched(model: &Model, data: Data<'_>, options: &Options, watch: &dyn Fn(&'static str)) -> Result<Report> {
+        let contents = Contents::new(model, data, options, watch)?;
+        watch("writing the page");
         let (before, after) = page::around(&contents.title);
         let shown = page::json(&contents)?;
         let room = PAGE_BYTES.saturating_sub(before.len() + shown.len() + after.len());
@@ -124,36 +188,92 @@ impl Report {
 }
 
 impl Contents {
-    fn new(model: &Model, data: Option<&Dataset>, options: &Options) -> Result<Contents> {
-        if let Some(data) = data
+    fn new(model: &Model, data: Data<'_>, options: &Options, watch: &dyn Fn(&'static str)) -> Result<Contents> {
+        let (rows, labels) = (data.rows(), &options.labels);
+        if let Some(rows) = rows
             && !options.row_numbers.is_empty()
         {
-            expect_count("the list of row numbers", "entries", options.row_numbers.len(), data.rows())?;
+            expect_count("the list of row numbers", "entries", options.row_numbers.len(), rows.rows())?;
         }
         if !options.row_data {
-            refuse_rare_levels(model, data)?;
+            refuse_rare_levels(model, rows)?;
         }
-        let learned = Learned::new(model, data, options)?;
-        let explained = learned.as_ref().map_or(&[][..], |learned| &learned.explained);
-        let shown = quality::shown_rows(model, explained);
-        let left_out = data.map(|data| diagnostics(model, data)).transpose()?;
-        let judged = data.zip(left_out.as_ref());
-        let quality = judged.map(|(data, found)| Quality::new(model, data, found, &shown, options)).transpose()?;
+        watch("predicting every row without it");
+        let is_new = matches!(data, Data::New(_));
+        let found = match data {
+            Data::None => None,
+            Data::Training(data) => Some(diagnostics(model, data)?),
+            Data::New(data) => Some(new_row_diagnostics(model, data)?),
+        };
+        watch("what was learned");
+        let stored = if matches!(data, Data::Training(_)) { None } else { model.stored_inputs() };
+        let known = stored.as_ref().map(Mat::as_ref).or(rows.map(Dataset::inputs));
+        let weights = rows.filter(|_| stored.is_none()).and_then(Dataset::weights);
+        let explainer = known.map(|known| Explainer::new(model, known, weights)).transpose()?;
+        let learned = explainer.as_ref().map(|explainer| Learned::new(model, explainer, options)).transpose()?;
+        watch("taking single predictions apart");
+        let both = explainer.as_ref().zip(learned.as_ref());
+        let explained = match (both, &found) {
+            (Some((explainer, _)), Some(found)) => Explained::new(explainer, data, found)?,
+            _ => None,
+        };
+        let listed = explained.as_ref().map_or(&[][..], |explained| &explained.rows);
+        let shown = quality::shown_rows(rows.map_or(0, Dataset::rows), model.target_names().len(), listed);
+        let judged = rows.zip(found.as_ref());
+        let quality =
+            judged.map(|(data, found)| Quality::new(model, data, is_new, found, &shown, options)).transpose()?;
+        let groups = both
+            .zip(judged)
+            .map(|((explainer, learned), (data, found))| Groups::new(explainer, &learned.order, data, found, options));
+        let drift = match (data, &explainer, &stored) {
+            (Data::New(data), Some(explainer), Some(_)) => Some(Drift::new(explainer, model.input_std(), data)),
+            _ => None,
+        };
         let check = model.check().map(Checked::new);
-        let rows_allowed = data.is_some() && options.row_data;
+        let inputs: Vec<String> = model.table_encoder().raw_inputs().iter().map(|input| input.name.clone()).collect();
+        let questions = Known {
+            model,
+            check: check.as_ref(),
+            quality: quality.as_ref(),
+            groups: groups.as_ref(),
+            drift: drift.as_ref(),
+            inputs: &inputs,
+            notes: rows.filter(|_| !is_new).map(|_| options.notes.iter().map(|(kind, _)| *kind).collect()),
+            labels,
+        }
+        .questions();
+        let notes: Vec<String> = options.notes.iter().map(|(_, text)| text.clone()).collect();
+        let swarms = match (&explained, both) {
+            (Some(explained), Some((explainer, learned))) => {
+                Swarm::of_tasks(explained, explainer, learned, data, options.row_data)
+            }
+            _ => Vec::new(),
+        };
+        let called = |names: &[String]| names.iter().map(|name| (labels.name(name), labels.unit(name))).collect();
         let mut contents = Contents {
             title: options.title.clone(),
             row_data: options.row_data,
             targets: model.target_names().to_vec(),
-            inputs: model.table_encoder().raw_inputs().iter().map(|input| input.name.clone()).collect(),
+            target_labels: called(model.target_names()),
+            input_labels: called(&inputs),
+            inputs,
             columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
-            verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref(), &options.notes),
+            verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref(), &notes, labels),
+            questions,
+            gaps: rows.map(|rows| Gaps::new(model, rows)),
+            parts: groups.map_or_else(Vec::new, |groups| groups.parts),
+            drift,
             check,
-            local: learned.as_ref().filter(|_| rows_allowed).map(|learned| Local::new(learned, &shown)),
+            local: explained.as_ref().filter(|_| options.row_data).map(|explained| Local::new(explained, &shown)),
+            swarms,
             learned,
             together: judged.map(|(data, found)| Together::new(model, data, found)).transpose()?,
             inside: Inside::new(model),
+            process_r2: match data {
+                Data::Training(data) => process_r2(model, data)?,
+                Data::None | Data::New(_) => None,
+            },
             origin: options.origin.clone(),
             settings: serde_json::to_value(model.settings()).unwrap_or_default(),
             card: String::new(),
@@ -161,6 +281,47 @@ impl Contents {
         };
         contents.card = card::write(&contents, model);
         Ok(contents)
+    }
+}
+
+/// The task R² of the Gaussian process behind a formula, which is fitted for that. Where that would take long it is not
+/// known.
+fn process_r2(model: &Model, data: &Dataset) -> Result<Option<f64>> {
+    const ROWS: usize = 1500;
+    if !matches!(model.settings().form, Form::Sinusoids { .. }) || data.rows() > ROWS {
+        return Ok(None);
+    }
+    let process = rffblr::fit(data, &Settings { form: Form::Kernel, ..model.settings().clone() })?;
+    let left_out = process.leave_one_out(data)?;
+    let found = rffblr::metrics::task_r2(data.judged_targets().as_ref(), left_out.mean.as_ref())?;
+    Ok(Some(brief(found.overall)))
+}
+
+/// Missing cells: of each input that has any, and of each target.
+#[derive(Serialize)]
+struct Gaps {
+    inputs: Vec<(usize, usize)>,
+    targets: Vec<usize>,
+    rows: usize,
+}
+
+impl Gaps {
+    fn new(model: &Model, data: &Dataset) -> Gaps {
+        let encoder = model.table_encoder();
+        let mut first = 0;
+        let mut missing = |input: &rffblr::data::RawInput| {
+            let names = input.encoded_names();
+            first += names.len();
+            let marked = names.last().is_some_and(|name| input.marks(name));
+            if marked { data.inputs().col(first - 1).iter().filter(|value| **value == 1.0).count() } else { 0 }
+        };
+        let each: Vec<usize> = encoder.raw_inputs().iter().map(&mut missing).collect();
+        let count = |c: usize| data.targets().col(c).iter().filter(|y| y.is_nan()).count();
+        Gaps {
+            inputs: each.into_iter().enumerate().filter(|(_, count)| *count > 0).collect(),
+            targets: (0..data.targets().ncols()).map(count).collect(),
+            rows: data.rows(),
+        }
     }
 }
 

@@ -2,14 +2,12 @@
 
 use super::page::{json, with_field};
 use rffblr::internals::file_value;
-use rffblr::{Form, Model, Result, normal};
+use rffblr::{Form, Model, Result};
 use serde::Serialize;
 use serde_json::Value;
 
 /// Most rows whose factor a browser computes without making its user wait.
 const INTERVAL_ROWS: usize = 1500;
-/// Probabilities of the intervals the panel offers.
-const LEVELS: [f64; 4] = [0.5, 0.8, 0.9, 0.95];
 
 /// What the panel computes with, or why there is none.
 #[derive(Serialize)]
@@ -20,13 +18,11 @@ pub(super) struct WhatIf {
     /// Why the panel is left out, or its intervals.
     pub absent: Option<String>,
     pub intervals: bool,
-    /// Probability and reach, in standard deviations, of each interval.
-    levels: Vec<(f64, f64)>,
 }
 
 impl WhatIf {
     fn without(why: &str) -> WhatIf {
-        WhatIf { file: None, absent: Some(why.into()), intervals: false, levels: Vec::new() }
+        WhatIf { file: None, absent: Some(why.into()), intervals: false }
     }
 
     /// With the formula, if it takes at most so many bytes.
@@ -34,8 +30,14 @@ impl WhatIf {
         let kernel = model.settings().form == Form::Kernel;
         if kernel && !row_data {
             return Ok(WhatIf::without(
-                "This model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
-                 was asked to show no row. A model of sinusoids (sparsity) has a formula without them.",
+                "this model is a kernel machine: its formula is made of the inputs of its training rows, and this report \
+                 was asked to show no row; a model of sinusoids (sparsity) has a formula without them",
+            ));
+        }
+        if matches!(model.settings().form, Form::Drawn { .. }) {
+            return Ok(WhatIf::without(
+                "cosines drawn from a learned kernel are too many for this page; a prediction from the model file \
+                 evaluates them",
             ));
         }
         let mut value = file_value(model)?;
@@ -64,12 +66,11 @@ impl WhatIf {
         }
         if file.len() > room {
             return Ok(WhatIf::without(
-                "The formula of this model is too long for this page, which would take more than five million bytes. \
-                 A prediction from the model file evaluates it.",
+                "the formula of this model is too long for this page, which would take more than five million bytes; a \
+                 prediction from the model file evaluates it",
             ));
         }
-        let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
-        Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
+        Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent })
     }
 
     pub(super) fn json(&self) -> Result<String> {

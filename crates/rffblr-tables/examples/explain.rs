@@ -59,16 +59,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     timed(&format!("the same with deviations against {background}"), || {
         explainer.shapley_with_std(data.inputs().subrows(0, 1), background)
     })?;
-    timed("relevance by variances alone", || explainer.variance_shares())?;
-    let relevance = timed("relevance", || explainer.relevance())?;
-    println!(
-        "from {} rows, deviations from {}, Shapley values of {} against {}{}",
-        relevance.variance.background.len(),
-        relevance.variance.std_background.len(),
-        relevance.explained.len(),
-        relevance.shapley.background.len(),
-        if relevance.shapley.std.is_some() { " with deviations" } else { "" },
-    );
+    let shares = timed("relevance", || explainer.variance_shares())?;
+    println!("from {} rows, deviations from {}", shares.background.len(), shares.std_background.len());
     let points = explainer.points(0, 30)?;
     timed("partial dependence on one input", || explainer.partial_dependence(0, points))?;
     if explainer.inputs().len() > 1 {
@@ -76,6 +68,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         timed("on two inputs", || explainer.partial_dependence_of_two((0, 1), points))?;
     }
     let left_out = timed("leave-one-out diagnostics", || diagnostics(&model, data))?;
+    let (rows, background) = explainer.affordable_sample();
+    let sample: Vec<usize> = (0..rows).map(|i| i * all / rows).collect();
+    let with_std = explainer.affordable_sample_with_std(rows);
+    timed(&format!("{rows} rows explained without themselves against {background}, deviations {with_std:?}"), || {
+        explainer.shapley_left_out(&left_out.prediction, &sample, background, false)
+    })?;
     timed("correlation of tasks", || task_correlation(&model, data, &left_out))?;
     Ok(())
 }

@@ -46,7 +46,12 @@ fn cells_that_are_no_numbers() {
     let rows: String = (0..30).map(|n| format!("{n},{}\n", n * 2)).collect();
     refused("t.csv", format!("x,y\n{rows}abc,1\n"), &["--targets=y"], &["t.csv, line 32", "'x'", "'abc'"]);
     refused("t.csv", format!("x,y\n{rows}1,abc\n"), &["--targets=y"], &["t.csv, line 32", "'y'", "'abc'"]);
-    refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=y"], &["t.csv, line 2", "'y'", "'low'", "classes such as yes and no"]);
+    refused(
+        "t.csv",
+        "x,y\n1,low\n2,high\n",
+        &["--targets=y"],
+        &["t.csv, line 2", "'y'", "'low'", "classes such as yes and no"],
+    );
     refused("t.csv", "x,y\n1,low\n2,high\n", &["--targets=last:1"], &["data row 1", "'y'", "'low'"]);
     // A target gets the same message as an input.
     let comma = "write decimals with a point and no thousands separator";

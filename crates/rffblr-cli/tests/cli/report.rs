@@ -58,7 +58,7 @@ fn without_data_the_model_alone_is_shown() {
     let facts = facts(&folder.text("page.html"));
     assert!(facts["quality"].is_null() && facts["local"].is_null() && facts["together"].is_null());
     // Its check needs no data.
-    assert!(facts["verdict"]["headline"].as_str().unwrap().contains("rows it has not seen"));
+    assert!(facts["verdict"]["basis"].as_str().unwrap().contains("rows it has not seen"));
     assert!(!facts["inside"]["trace"]["objective"].as_array().unwrap().is_empty());
 }
 
@@ -132,7 +132,9 @@ fn what_does_not_fit_is_refused() {
     let folder = fitted();
     folder.fails(&["report", "absent.json"], &["absent.json"]);
     folder.put("other.csv", cohort().replace("p3,51,", "p3,52,"));
-    folder.fails(&["report", "model.json", "other.csv"], &["other.csv", "not the table the model was fitted to"]);
+    let other = ["other.csv", "not the table the model was fitted to", "--new"];
+    folder.fails(&["report", "model.json", "other.csv"], &other);
+    folder.fails(&["report", "model.json", "cohort.csv", "--new"], &["cohort.csv", "its rows are not new"]);
     folder.put("short.csv", "age,dose\n1,2\n");
     folder.fails(&["report", "model.json", "short.csv"], &["short.csv", "glucose"]);
     folder.put("mine.html", "mine");
@@ -141,4 +143,41 @@ fn what_does_not_fit_is_refused() {
     folder.fails(&["report", "model.json", "--card", "x", "-o", "x"], &["cannot both be x"]);
     folder.done(&["report", "model.json", "cohort.csv", "-o", "mine.html", "--force"]);
     assert!(folder.text("mine.html").starts_with("<!doctype html>"));
+}
+
+/// A model that keeps its rows knows which tables are new; others have to be told.
+#[test]
+fn rows_the_model_has_not_seen_are_judged_as_such() {
+    let folder = Folder::new();
+    let line = |n: usize| format!("{},{},{}\n", n % 13, (n * 7) % 11, (n % 13) * 2 + (n * n) % 3);
+    let table = |rows: std::ops::Range<usize>| format!("a,b,y\n{}", rows.map(line).collect::<String>());
+    folder.put("old.csv", table(0..60));
+    folder.put("new.csv", table(70..100));
+    folder.put("mixed.csv", table(40..100));
+    folder.done(&["fit", "old.csv", "--targets=y", "-om.json", "-q"]);
+    folder.done(&["report", "m.json", "new.csv", "-op.html", "-q"]);
+    let facts = facts(&folder.text("p.html"));
+    assert_eq!(facts["quality"]["new"], true);
+    assert!(facts["verdict"]["basis"].as_str().unwrap().contains("30 rows that the model has never seen"));
+    assert!(!facts["drift"].is_null() && facts["origin"].to_string().contains("table of new rows"));
+    folder.fails(&["report", "m.json", "mixed.csv", "-oq.html"], &["mixed.csv", "learned from 20 of its 60 rows"]);
+    folder.fails(&["report", "m.json", "new.csv", "--check=3", "-oq.html"], &["--check", "training table"]);
+    folder.done(&["fit", "old.csv", "--targets=y", "--sparsity=0.7", "-os.json", "-q"]);
+    folder.fails(&["report", "s.json", "new.csv", "-oq.html"], &["new.csv", "--new"]);
+    folder.done(&["report", "s.json", "new.csv", "--new", "-oq.html", "-q"]);
+}
+
+#[test]
+fn columns_have_labels_and_units() {
+    let folder = fitted();
+    folder.put("labels.csv", "name,label,unit\nage,Age at entry,years\nglucose,Blood glucose,mg/dl\n");
+    folder.done(&["report", "model.json", "cohort.csv", "--labels=labels.csv", "-op.html", "-q"]);
+    let found = facts(&folder.text("p.html"));
+    assert_eq!(found["target_labels"][0], serde_json::json!(["Blood glucose", "mg/dl"]));
+    assert_eq!(found["input_labels"][0], serde_json::json!(["Age at entry", "years"]));
+    folder.put("wrong.csv", "name,label,unit\nage,Age,years\nagee,Age,years\n");
+    folder.fails(&["report", "model.json", "--labels=wrong.csv", "-oq.html"], &["wrong.csv, line 3", "'agee'"]);
+    folder.put("none.csv", "column,label\nage,Age\n");
+    folder
+        .fails(&["report", "model.json", "--labels=none.csv", "-oq.html"], &["none.csv", "'name'", "name,label,unit"]);
 }

@@ -96,7 +96,7 @@ impl Training {
     fn new(inputs: Mat<f64>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
         let threads = Threads::current();
         let products = multiply(inputs.as_ref(), inputs.as_ref().transpose(), threads);
-        let distances = unpack(&[0.0; 4], inputs.ncols()).0.without(&[]).distances(&inputs, inputs.as_ref(), threads);
+        let distances = unpack(&[0.0; 4], inputs.ncols()).0.distances(&inputs, inputs.as_ref(), threads);
         let inverse_weights = weights.map_or(vec![1.0; inputs.nrows()], |w| w.iter().map(|w| 1.0 / w).collect());
         Training { inputs, products, distances: distances.square, targets, inverse_weights, threads }
     }

@@ -11,6 +11,12 @@ const INSIDE_FIGURES = [
       "The objective (log marginal likelihood plus log prior, or a lower bound on it) rises until the fit converges; " +
       "a mark is a step at which features were pruned (orange) or " +
       "the bandwidth moved by more than a tenth (blue).",
+    finding: (facts) => {
+      const { steps, stop, objective } = facts.model;
+      const end = { converged: "converged", "max-iterations": "stopped at its limit", requested: "was stopped" }[stop] ?? "ended";
+      return `The fit ${end} after ${counted(steps, "step")} at ${short(objective)} nats.`;
+    },
+    needs: (facts) => (facts.inside.trace.objective.length > 1 ? null : "the fit took one step"),
     table: (facts) => traceOf(facts),
     draw(facts, task, width) {
       const steps = traceOf(facts);
@@ -47,12 +53,14 @@ const INSIDE_FIGURES = [
       const low = d3.quantile(values, 0.05),
         high = values[values.length - 1];
       const domain = high > low ? [low - 0.1 * (high - low), high + 0.05 * (high - low)] : undefined;
+      // What never changes needs no picture.
+      const changes = (key) => new Set(steps.map((d) => d[key])).size > 1;
       return element(
         "div",
         { className: "side" },
         panel("Objective (nats)", "objective", { domain, clamp: true }),
-        panel("Active terms", "active", { zero: true }),
-        panel("Bandwidth", "bandwidth", { type: "log", ticks: 4, tickFormat: short }),
+        ...(changes("active") ? [panel("Active terms", "active", { zero: true })] : []),
+        ...(changes("bandwidth") ? [panel("Bandwidth", "bandwidth", { type: "log", ticks: 4, tickFormat: short })] : []),
       );
     },
   },
@@ -65,6 +73,15 @@ const INSIDE_FIGURES = [
     read:
       "Prior correlation of the function at two points, by their distance along one input: where the curve " +
       "drops fast, the function can change fast.",
+    finding: (facts, task) => {
+      const [first] = kernelFor(facts, task).profiles;
+      const reach = first?.distance.find((_, i) => first.kernel[i] < 0.5);
+      return first
+        ? `The function of ${targetName(facts, task)} can change fastest along ${facts.columns[first.input]}` +
+            (reach === undefined ? "." : `: points ${short(reach)} apart are correlated by less than one half.`)
+        : "The function is straight lines alone.";
+    },
+    needs: (facts) => (facts.inside.kernels.some((kernel) => kernel.profiles.length) ? null : "the function is straight lines alone"),
     table: (facts, task) => kernelOf(facts, task),
     draw(facts, task, width) {
       const all = kernelOf(facts, task);
@@ -108,52 +125,81 @@ const INSIDE_FIGURES = [
   },
   {
     section: "inside",
-    id: "sinusoids",
-    title: "The sinusoids",
-    wide: true,
-    read: (facts) =>
-      "Each stick is one kept cosine: how fast it turns, and its weight for this target with two standard deviations." +
-      ofAll(facts.inside.sinusoids.length, facts.inside.sinusoid_count),
-    needs: (facts) =>
-      facts.inside.sinusoid_count
-        ? null
-        : "This model is a Gaussian process: the limit of infinitely many cosines. " +
-          "A fit with sparsity 0.75 gives a model of few sinusoids.",
-    table: (facts, task) => wavesOf(facts, task),
+    id: "scales",
+    once: oneKernel,
+    title: "Learned input scales",
+    read:
+      "How fast the function may change along each input (1 is typical). This is not relevance: an input can vary fast and matter " +
+      "little.",
+    finding: (facts, task) => {
+      const first = d3.greatest(facts.learned.inputs, (d) => d.scale[task]);
+      return `The function of ${targetName(facts, task)} may change fastest along ${first.name} (scale ${short(first.scale[task])}).`;
+    },
+    needs: needsLearned,
+    table: (facts, task) => facts.learned.inputs.map((d, i) => ({ input: inputName(facts, i), scale: d.scale[task] })),
     draw(facts, task, width) {
-      const waves = wavesOf(facts, task);
-      const largest = [...waves].sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight)).slice(0, 12);
+      const all = this.table(facts, task).sort((a, b) => b.scale - a.scale);
+      const rows = all.slice(0, 15).map((d, at) => ({ ...d, at }));
+      const names = rows.map((d) => d.input);
+      const { room, letters } = nameRoom(names, width);
       return element(
         "div",
         {},
         plot(width, {
-          height: 240,
-          grid: true,
-          x: { label: "turns per standard deviation of the inputs →" },
-          y: { label: "↑ weight" },
+          height: 50 + 22 * rows.length,
+          marginLeft: room,
+          marginRight: 16,
+          x: { label: "scale →", grid: true, zero: true },
+          y: named(names, letters),
           marks: [
-            Plot.ruleY([0]),
-            Plot.ruleX(waves, { x: "turns", y1: 0, y2: "weight", stroke: "var(--one)", strokeOpacity: 0.6 }),
-            Plot.ruleX(waves, {
-              x: "turns",
-              y1: (d) => d.weight - 2 * d.weight_std,
-              y2: (d) => d.weight + 2 * d.weight_std,
-              stroke: "var(--grey)",
-              strokeOpacity: 0.6,
-            }),
-            Plot.dot(waves, {
-              x: "turns",
-              y: "weight",
-              fill: "var(--one)",
-              r: 2.8,
-              tip: true,
-              title: (d) => `weight ${short(d.weight)} ± ${short(d.weight_std)}\n${d.along}`,
-            }),
+            Plot.ruleY(rows, { y: "at", x1: 0, x2: "scale", stroke: "var(--quiet)" }),
+            Plot.dot(rows, { x: "scale", y: "at", fill: "var(--one)", r: 4, tip: true, title: (d) => `${d.input}\n${short(d.scale)}` }),
+            Plot.ruleX([0]),
           ],
         }),
+        moreThan(all, rows),
+      );
+    },
+  },
+  {
+    section: "inside",
+    id: "sinusoids",
+    title: "The formula: its sinusoids",
+    wide: true,
+    read: (facts) =>
+      "The function is a sum of cosines. Each mark is one of them: how fast it turns along the inputs, and how large its weight " +
+      "is for this target, on a logarithmic axis; dots are positive, crosses negative. Large weights of opposite sign at nearly " +
+      "the same place cancel each other: read what they do together from the curves above, not from single weights." +
+      ofAll(facts.inside.sinusoids.length, facts.inside.sinusoid_count),
+    finding: (facts, task) => {
+      const size = d3.median(wavesOf(facts, task), (d) => Math.abs(d.weight));
+      const terms = `${counted(facts.inside.sinusoid_count, "cosine")} for ${counted(facts.model.rows, "row")}, a typical weight of ${short(size)}${ofTarget(facts, task)}. `;
+      return terms + costOf(facts);
+    },
+    needs: (facts) =>
+      facts.inside.sinusoid_count ? null : "a Gaussian process is not made of sinusoids; a fit with sparsity 0.75 gives a formula",
+    table: (facts, task) => wavesOf(facts, task),
+    draw(facts, task, width) {
+      const waves = wavesOf(facts, task)
+        .filter((d) => d.weight !== 0)
+        .map((d) => ({ ...d, size: Math.abs(d.weight), inside: d.weight > 0 }));
+      const largest = [...waves].sort((a, b) => b.size - a.size).slice(0, 12);
+      const title = (d) => `weight ${short(d.weight)} (${short(d.weight - d.reach)} to ${short(d.weight + d.reach)})\n${d.along}`;
+      return element(
+        "div",
+        {},
+        plot(width, {
+          height: 260,
+          grid: true,
+          marginRight: 16,
+          x: { label: "turns per standard deviation of the inputs →", ticks: width < 400 ? 4 : undefined },
+          y: { type: "log", label: "↑ size of the weight", tickFormat: (v) => short(v), ticks: 5 },
+          marks: hitsAndMisses(waves, { x: "turns", y: "size", title }),
+        }),
         tableOf(
-          ["shortest waves (wavelength in the unit of the input)", "weight", "± std", "phase"],
-          largest.map((d) => [d.along, short(d.weight), short(d.weight_std), short(d.phase)]),
+          ["shortest waves (wavelength in the unit of the input)", "weight", "90 % interval", "phase"],
+          largest.map((d) => [d.along, short(d.weight), `${short(d.weight - d.reach)} to ${short(d.weight + d.reach)}`, short(d.phase)]),
+          "The largest sinusoids",
         ),
       );
     },
@@ -165,38 +211,48 @@ const INSIDE_FIGURES = [
     wide: true,
     read:
       "The linear part of the function: what one standard deviation more of an input adds to the target, " +
-      "with two standard deviations.",
-    needs: (facts) =>
-      facts.inside.links.length ? null : "This model has no direct links: its function is made of sinusoids alone.",
+      "with its 90 % interval.",
+    finding(facts, task) {
+      const sure = this.table(facts, task).filter((d) => d.low > 0 || d.high < 0);
+      const first = d3.greatest(sure, (d) => Math.abs(d.effect));
+      return first
+        ? `${counted(sure.length, "line")} of ${facts.inside.links.length} differ from zero for certain, most that of ${first.input} (${signed(first.effect)}).`
+        : "No line differs from zero for certain.";
+    },
+    needs: (facts) => (facts.inside.links.length ? null : "the function has no straight lines"),
     table: (facts, task) =>
       facts.inside.links.map((d) => ({
         input: facts.columns[d.input],
         effect: d.effect[task],
-        std: d.effect_std[task],
+        low: d.effect[task] - REACH * d.effect_std[task],
+        high: d.effect[task] + REACH * d.effect_std[task],
       })),
     draw(facts, task, width) {
       const all = this.table(facts, task).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
-      const shown = all.slice(0, 25);
+      const shown = all.slice(0, 20).map((d, at) => ({ ...d, at }));
       const names = shown.map((d) => d.input);
+      const { room, letters } = nameRoom(names, width);
       return element(
         "div",
         {},
         plot(width, {
           height: 50 + 20 * shown.length,
-          marginLeft: Math.min(190, width / 2.6),
+          marginLeft: room,
+          marginRight: 16,
           grid: true,
-          x: { label: `${axisName(facts.targets[task])} per standard deviation →` },
-          y: { label: null, domain: names, tickFormat: clipped(24) },
+          x: { label: `${targetAxis(facts, task)} per standard deviation →`, ticks: width < 400 ? 4 : undefined },
+          y: named(names, letters),
           marks: [
             Plot.ruleX([0]),
-            Plot.ruleY(shown, {
-              y: "input",
-              x1: (d) => d.effect - 2 * d.std,
-              x2: (d) => d.effect + 2 * d.std,
-              stroke: "var(--grey)",
-              strokeWidth: 2,
+            Plot.ruleY(shown, { y: "at", x1: "low", x2: "high", stroke: "var(--quiet)", strokeWidth: 2 }),
+            Plot.dot(shown, {
+              y: "at",
+              x: "effect",
+              fill: "var(--one)",
+              r: 4,
+              tip: true,
+              title: (d) => `${d.input}\n${signed(d.effect)} (${short(d.low)} to ${short(d.high)})`,
             }),
-            Plot.dot(shown, { y: "input", x: "effect", fill: "var(--one)", r: 4, tip: true }),
           ],
         }),
         moreThan(all, shown),
@@ -229,7 +285,7 @@ function kernelFor(facts, task) {
 
 function sharedBy(facts, task) {
   if (oneKernel(facts)) return "";
-  const names = kernelFor(facts, task).targets.map((c) => facts.targets[c]);
+  const names = kernelFor(facts, task).targets.map((c) => targetName(facts, c));
   return ` The targets have ${facts.inside.kernels.length} kernels; this one serves ${names.join(", ")}.`;
 }
 
@@ -254,7 +310,7 @@ function wavesOf(facts, task) {
   return facts.inside.sinusoids.map((wave) => ({
     turns: wave.turns,
     weight: wave.weight[task],
-    weight_std: wave.weight_std[task],
+    reach: REACH * wave.weight_std[task],
     phase: wave.phase,
     along: wave.along.map(([input, length]) => `${facts.columns[input]} ${short(length)}`).join(", "),
   }));
@@ -265,13 +321,24 @@ function familyTable(facts, task) {
   if (!families) return "";
   const total = d3.sum(families, (d) => d.variance);
   return tableOf(
-    ["share of the prior variance", "variance", "of all", "bandwidth"],
+    ["part of the kernel", "variance", "of all", "bandwidth"],
     families.map((d) => [
       d.name,
       short(d.variance),
       `${Math.round((100 * d.variance) / total)} %`,
       d.scale === null ? "–" : short(d.scale),
     ]),
+    "What the kernel is made of",
+  );
+}
+
+/** What the formula costs in accuracy, each row left out at fixed scales. */
+function costOf(facts) {
+  const own = facts.quality?.methods[0].task_r2;
+  if (facts.process_r2 === null || own === undefined || own === null) return "";
+  return (
+    `They explain ${percent(Math.max(0, own))} of the variance, the Gaussian process that they reproduce ` +
+    `${percent(Math.max(0, facts.process_r2))} (each row left out at fixed scales).`
   );
 }
 

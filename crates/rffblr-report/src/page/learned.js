@@ -1,87 +1,184 @@
 // Figures of what the model learned: which inputs matter, how targets depend on them.
 
-const NEEDS_BACKGROUND = "Needs rows to look at the function around: give the training data when the report is made.";
+const NEEDS_BACKGROUND = "needs rows to look at the function around: give the training data when the report is made";
 const needsLearned = (facts) => (facts.learned ? null : NEEDS_BACKGROUND);
-const nameOf = (facts, input) => facts.learned.inputs[input].name;
 const MOST_INPUTS = 30;
 
 const LEARNED_FIGURES = [
   {
     section: "learned",
+    id: "relevance-task",
+    title: "Which inputs matter",
+    read:
+      "Share of each input in all that inputs do to the prediction; the shares add up to 100 %. Dark: the input alone; light: " +
+      "together with others. Thin lines are 90 % intervals.",
+    finding: (facts, task) => {
+      const rows = relevanceOf(facts, task);
+      const named = rows.filter((d) => d.share >= 0.05).slice(0, 4);
+      const list = named.map((d) => `${d.input} ${percent(d.share)} (${percent(Math.max(0, d.low))} to ${percent(Math.min(1, d.high))})`);
+      return `${targetName(facts, task)} depends most on ${list.join(", ") || "no input in particular"}.${goTogether(facts, task)}`;
+    },
+    needs: needsLearned,
+    table: (facts, task) => relevanceOf(facts, task),
+    draw(facts, task, width) {
+      const all = relevanceOf(facts, task);
+      const shown = all.filter((d, i) => i < 3 || d.share >= 0.001).slice(0, 15);
+      const rows = shown.map((d, at) => ({ ...d, at }));
+      const names = rows.map((d) => d.input);
+      const { room, letters } = nameRoom(names, width);
+      return element(
+        "div",
+        {},
+        plot(width, {
+          height: 50 + 22 * rows.length,
+          marginLeft: room,
+          marginRight: 20,
+          x: { label: "share →", grid: true, zero: true, tickFormat: percent, ticks: width < 400 ? 4 : undefined },
+          y: named(names, letters),
+          marks: [
+            Plot.barX(rows, { x: "share", y: "at", fill: "var(--one)", fillOpacity: 0.35, insetTop: 2, insetBottom: 2 }),
+            Plot.barX(rows, { x: "alone", y: "at", fill: "var(--one)", insetTop: 6, insetBottom: 6 }),
+            Plot.ruleY(rows, { y: "at", x1: (d) => Math.max(0, d.low), x2: (d) => Math.min(1, d.high), stroke: "var(--text)" }),
+            Plot.ruleX([0]),
+            Plot.tip(
+              rows,
+              Plot.pointerY({
+                x: "share",
+                y: "at",
+                title: (d) =>
+                  `${d.input}\n${percent(d.share)} (${percent(Math.max(0, d.low))} to ${percent(Math.min(1, d.high))})\nalone ${percent(d.alone)}` +
+                  (d.with ? `\ngoes with ${d.with}` : ""),
+              }),
+            ),
+          ],
+        }),
+        moreThan(all, rows),
+      );
+    },
+  },
+  {
+    section: "learned",
+    id: "swarm",
+    title: "What each input does, row by row",
+    read: (facts) =>
+      (facts.row_data
+        ? "Each dot is a row: how far the input moves its prediction, made without that row, away from the average. Orange: the " +
+          "row has a high value of the input; blue: a low one; grey: a text, or missing."
+        : "How far each input moves predictions away from the average: the middle half of the rows (box), nine of ten (line), " +
+          "the median (stroke).") + rowsExplained(facts),
+    finding: (facts, task) => {
+      const [first] = facts.swarms[task];
+      if (!first) return "";
+      const [low, , , , high] = first.quantiles;
+      return `${inputName(facts, first.input)} moves nine of ten predictions of ${targetName(facts, task)} by ${signed(low)} to ${signed(high)}${ofTarget(facts, task)}.`;
+    },
+    needs: (facts) => (facts.swarms.length ? null : (needsLearned(facts) ?? NEEDS_DATA)),
+    table: (facts, task) =>
+      facts.swarms[task].flatMap((one) => {
+        const input = inputName(facts, one.input);
+        if (facts.row_data) return one.values.map((value, i) => ({ input, shapley: value, position: one.at[i] }));
+        return [5, 25, 50, 75, 95].map((p, i) => ({ input, percentile: p, shapley: one.quantiles[i] }));
+      }),
+    draw(facts, task, width) {
+      const all = facts.swarms[task].filter((one) => one.quantiles.some((q) => q !== 0));
+      const names = all.map((one) => inputName(facts, one.input));
+      const { room, letters } = nameRoom(names, width);
+      const options = {
+        height: 50 + 34 * all.length,
+        marginLeft: room,
+        marginRight: 16,
+        x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
+      };
+      if (!facts.row_data) {
+        const rows = all.map((one, at) => ({ at, q: one.quantiles }));
+        return plot(width, {
+          ...options,
+          y: named(names, letters),
+          marks: [
+            Plot.ruleX([0]),
+            Plot.ruleY(rows, { y: "at", x1: (d) => d.q[0], x2: (d) => d.q[4], stroke: "var(--one)" }),
+            Plot.barX(rows, { y: "at", x1: (d) => d.q[1], x2: (d) => d.q[3], fill: "var(--one)", fillOpacity: 0.5, insetTop: 8, insetBottom: 8 }),
+            Plot.tickX(rows, { y: "at", x: (d) => d.q[2], stroke: "var(--text)", strokeWidth: 2, insetTop: 4, insetBottom: 4 }),
+          ],
+        });
+      }
+      const dots = all.flatMap((one, at) => stacked(one, at, width - room - 16));
+      return plot(width, {
+        ...options,
+        y: { domain: [all.length - 0.5, -0.5], ticks: d3.range(all.length), tickFormat: (i) => shortened(names, letters)[i] ?? "", label: null, tickSize: 0 },
+        marks: [
+          Plot.ruleX([0]),
+          Plot.dot(dots, {
+            x: "value",
+            y: "y",
+            fill: (d) => (d.position === null ? "var(--grey)" : d.position > 0.5 ? "var(--two)" : "var(--one)"),
+            fillOpacity: (d) => (d.position === null ? 0.7 : 0.3 + 0.7 * Math.abs(2 * d.position - 1)),
+            r: 2.3,
+            tip: true,
+            title: (d) =>
+              `${names[d.at]}\n${signed(d.value)}` +
+              (d.position === null ? "" : `\nits value is above that of ${percent(d.position)} of the rows`),
+          }),
+        ],
+        color: { type: "identity" },
+        opacity: { type: "identity" },
+      });
+    },
+  },
+  {
+    section: "learned",
     id: "relevance",
     once: true,
-    title: "Relevance of inputs",
+    title: "Inputs and targets",
     wide: true,
     read: (facts) =>
-      "Share of the variance of each prediction that an input is responsible for, alone or together with others. " +
-      "More colour matters more; a column can add up to more than 1 where inputs act together." +
+      "The shares of the figure above for all targets: every column adds up to 100 %." +
       (facts.inputs.length > MOST_INPUTS
         ? ` The ${MOST_INPUTS} most relevant of ${facts.inputs.length} inputs; the CSV has all.`
         : ""),
-    needs: needsLearned,
-    table: relevanceTable,
+    finding: (facts) => {
+      const first = facts.targets.map((_, c) => `${targetName(facts, c)} on ${inputName(facts, facts.learned.order[c][0])}`);
+      return `Each target depends most on one input: ${first.slice(0, 6).join(", ")}${first.length > 6 ? " …" : ""}.`;
+    },
+    needs: (facts) => needsLearned(facts) ?? (facts.targets.length > 1 ? null : "there is one target"),
+    table: (facts) => facts.targets.flatMap((_, c) => relevanceOf(facts, c)),
     draw(facts, task, width) {
       const inputs = relevantInputs(facts).slice(0, MOST_INPUTS);
-      const cells = inputs.flatMap((i) =>
-        facts.targets.map((target, c) => ({
-          input: nameOf(facts, i),
-          target,
-          share: facts.learned.relevance.total[c][i],
-        })),
-      );
+      const share = facts.learned.relevance.share;
+      const cells = inputs.flatMap((i, y) => facts.targets.map((_, x) => ({ x, y, i, share: share[x][i] })));
       const most = Math.max(
         1e-12,
         d3.max(cells, (d) => d.share),
       );
-      const room = Math.min(180, width / 3);
+      const names = inputs.map((i) => inputName(facts, i));
+      const targets = facts.targets.map((_, c) => targetName(facts, c));
+      const { room, letters } = nameRoom(names, width);
       const used = Math.min(width, room + 130 * facts.targets.length + 10);
       const column = (used - room - 10) / facts.targets.length;
       // Where columns are narrow their names stand upright.
-      const upright = column < 70 && facts.targets.some((name) => name.length * 7 > column);
+      const upright = targets.some((name) => name.length * 7 > column);
       return plot(used, {
-        height: (upright ? 126 : 40) + 25 * inputs.length,
+        height: (upright ? 136 : 40) + 25 * inputs.length,
         marginLeft: room,
-        marginTop: upright ? 120 : 34,
+        marginRight: 10,
+        marginTop: upright ? 130 : 34,
         marginBottom: 4,
-        x: {
-          label: null,
-          domain: facts.targets,
-          axis: "top",
-          tickFormat: clipped(upright ? 15 : Math.max(4, Math.floor(column / 8))),
-          tickRotate: upright ? -90 : 0,
-          tickSize: 0,
-        },
-        y: {
-          label: null,
-          domain: inputs.map((i) => nameOf(facts, i)),
-          tickFormat: clipped(Math.floor(room / 7.5)),
-          tickSize: 0,
-        },
+        x: named(targets, upright ? 16 : Math.max(4, Math.floor(column / 7)), { axis: "top", tickRotate: upright ? -90 : 0 }),
+        y: named(names, letters),
         marks: [
-          Plot.cell(cells, { x: "target", y: "input", fill: "var(--soft)", inset: 1, rx: 2 }),
+          Plot.cell(cells, { x: "x", y: "y", fill: "var(--soft)", inset: 1, rx: 2 }),
           Plot.cell(cells, {
-            x: "target",
-            y: "input",
+            x: "x",
+            y: "y",
             fill: "var(--one)",
-            fillOpacity: (d) => d.share / most,
+            fillOpacity: (d) => tint(d.share / most),
             inset: 1,
             rx: 2,
             tip: true,
-            title: (d) => `${d.input} → ${d.target}\n${short(d.share)} of the variance`,
+            title: (d) => `${names[d.y]} → ${targets[d.x]}\n${percent(d.share)}`,
           }),
-          Plot.cell(
-            [{ target: facts.targets[task] }].flatMap((d) => inputs.map((i) => ({ ...d, input: nameOf(facts, i) }))),
-            { x: "target", y: "input", stroke: "var(--quiet)", strokeOpacity: 0.5, inset: 0.5, rx: 2 },
-          ),
           ...(column > 34
-            ? [
-                Plot.text(cells, {
-                  x: "target",
-                  y: "input",
-                  text: (d) => (d.share < 0.005 ? "" : d.share.toFixed(2)),
-                  fill: (d) => cellText(d.share / most),
-                }),
-              ]
+            ? [Plot.text(cells, { x: "x", y: "y", text: (d) => (d.share < 0.005 ? "" : percent(d.share)), fill: "var(--text)" })]
             : []),
         ],
         opacity: { type: "identity" },
@@ -91,91 +188,22 @@ const LEARNED_FIGURES = [
   },
   {
     section: "learned",
-    id: "relevance-task",
-    title: "Relevance for this target",
-    read:
-      "Light: the input together with others; dark: the input alone. A long light part means that it acts " +
-      "through interactions. The thin line is one posterior standard deviation of the light bar either way.",
-    needs: needsLearned,
-    table: (facts, task) => relevanceTable(facts).filter((d) => d.target === facts.targets[task]),
-    draw(facts, task, width) {
-      const rows = this.table(facts, task)
-        .sort((a, b) => b.total - a.total)
-        .slice(0, 15);
-      return plot(width, {
-        height: 50 + 22 * rows.length,
-        marginLeft: Math.min(150, width / 3),
-        x: { label: "share of the variance →", grid: true, zero: true },
-        y: { label: null, domain: rows.map((d) => d.input), tickFormat: clipped(18) },
-        marks: [
-          Plot.barX(rows, {
-            x: "total",
-            y: "input",
-            fill: "var(--one)",
-            fillOpacity: 0.35,
-            insetTop: 2,
-            insetBottom: 2,
-            tip: true,
-            title: (d) =>
-              [
-                d.input,
-                `with others ${short(d.total)} ± ${short(d.total_std)}`,
-                `alone ${short(d.first_order)} ± ${short(d.first_order_std)}`,
-              ].join("\n"),
-          }),
-          Plot.barX(rows, { x: "first_order", y: "input", fill: "var(--one)", insetTop: 6, insetBottom: 6 }),
-          deviation(rows, "total"),
-          Plot.ruleX([0]),
-        ],
-      });
-    },
-  },
-  {
-    section: "learned",
-    id: "shapley-mean",
-    title: "Mean size of Shapley values",
-    read:
-      "How far each input moves a prediction of this target away from the average, in its own unit: a " +
-      "second way to say what matters. The thin line is at most one standard deviation either way; it is left out where " +
-      "many inputs would make it slow.",
-    needs: needsLearned,
-    table: (facts, task) => relevanceTable(facts).filter((d) => d.target === facts.targets[task]),
-    draw(facts, task, width) {
-      const rows = this.table(facts, task)
-        .sort((a, b) => b.mean_absolute_shapley - a.mean_absolute_shapley)
-        .slice(0, 15);
-      return plot(width, {
-        height: 50 + 22 * rows.length,
-        marginLeft: Math.min(150, width / 3),
-        x: { label: `${axisName(facts.targets[task])} →`, grid: true, zero: true },
-        y: { label: null, domain: rows.map((d) => d.input), tickFormat: clipped(18) },
-        marks: [
-          Plot.barX(rows, {
-            x: "mean_absolute_shapley",
-            y: "input",
-            fill: "var(--three)",
-            insetTop: 3,
-            insetBottom: 3,
-            tip: true,
-          }),
-          deviation(rows, "mean_absolute_shapley"),
-          Plot.ruleX([0]),
-        ],
-      });
-    },
-  },
-  {
-    section: "learned",
     id: "partial",
     title: "How the target depends on each input",
     wide: true,
     read:
-      "The mean prediction when one input is set and the others stay as they are in the data, with two " +
-      "standard deviations. The strip below shows where the data are: believe the curve there.",
+      "The mean prediction when one input is set and the others stay as they are in the data, with its 90 % band. The bars " +
+      "below show how many rows have such values: believe the curve where they are. Inputs that change nothing are left out.",
+    finding: (facts, task) => {
+      const [first] = curvesOf(facts, task);
+      if (!first) return `No input changes the mean prediction of ${targetName(facts, task)} by itself.`;
+      const ends = d3.extent(first.points, (d) => d.mean);
+      return `Over the values of ${first.name} the mean prediction of ${targetName(facts, task)} goes from ${short(ends[0])} to ${short(ends[1])}${ofTarget(facts, task)}.`;
+    },
     needs: needsLearned,
     table: (facts, task) =>
       curvesOf(facts, task).flatMap((curve) =>
-        curve.points.map((d) => ({ input: curve.name, value: d.value ?? d.label, mean: d.mean, std: d.std })),
+        curve.points.map((d) => ({ input: curve.name, value: d.value ?? d.label, mean: d.mean, lower: d.lower, upper: d.upper })),
       ),
     draw(facts, task, width) {
       const curves = curvesOf(facts, task);
@@ -186,7 +214,12 @@ const LEARNED_FIGURES = [
         "div",
         { className: "several" },
         ...curves.map((curve) =>
-          element("div", {}, element("h4", { textContent: curve.name }), dependence(facts, curve, domain, size)),
+          element(
+            "div",
+            {},
+            element("h4", { textContent: curve.name + unitOf(facts.input_labels[curve.input]) }),
+            dependence(facts, curve, domain, size),
+          ),
         ),
       );
     },
@@ -195,187 +228,208 @@ const LEARNED_FIGURES = [
     section: "learned",
     id: "surface",
     title: "Two inputs together",
+    wide: true,
     read:
-      "Mean prediction of this target when the two inputs are set that act most through interactions: " +
-      "orange is high, blue is low. If rows do not have the same pattern, the two interact.",
-    needs: (facts) => needsLearned(facts) ?? (facts.inputs.length > 1 ? null : "Needs two inputs."),
+      "Mean prediction of this target when the two inputs are set that act most through interactions. Where no row is near, " +
+      "nothing is drawn. If rows do not have the same pattern, the two interact.",
+    finding: (facts, task) => {
+      const cells = surfaceOf(facts, task).filter((d) => d.rows > 0);
+      const [a, b] = facts.learned.surfaces[task].inputs.map((i) => inputName(facts, i));
+      const top = cells.reduce((best, d) => (best && best.mean >= d.mean ? best : d), null);
+      return top
+        ? `Of ${a} and ${b}, the mean prediction is highest (${short(top.mean)}${ofTarget(facts, task)}) at ${label(top.first)} and ${label(top.second)}.`
+        : `No row is near any pair of values of ${a} and ${b}.`;
+    },
+    needs: (facts) =>
+      needsLearned(facts) ?? (facts.learned.surfaces.every((s) => s) ? null : "needs two inputs"),
     table: surfaceOf,
-    draw(facts, task, width) {
+    draw(facts, task, whole) {
+      const width = Math.min(whole, 640);
       const cells = surfaceOf(facts, task);
+      const seen = cells.filter((d) => d.rows > 0);
       const { inputs } = facts.learned.surfaces[task];
-      const [low, high] = d3.extent(cells, (d) => d.mean);
+      const [low, high] = d3.extent(seen, (d) => d.mean);
       const middle = (low + high) / 2,
         reach = Math.max((high - low) / 2, 1e-12);
-      const ticks = (axis) => axis.filter((_, i) => i % Math.ceil(axis.length / 5) === 0);
+      const ticks = (axis) => axis.filter((_, i) => i % Math.ceil(axis.length / (width < 400 ? 4 : 6)) === 0);
       const [x, y] = ["first", "second"].map((key) => [...new Set(cells.map((d) => d[key]))]);
-      const label = (value) => (typeof value === "number" ? short(Number(value.toPrecision(2))) : clipped(8)(value));
+      const letters = Math.max(...y.map((v) => clipped(12)(label(v)).length));
+      const paint = {
+        fill: (value) => (value > middle ? "var(--two)" : "var(--one)"),
+        fillOpacity: (value) => Math.abs(value - middle) / reach,
+      };
+      const steps = d3.range(11).map((i) => low + ((high - low) * i) / 10);
       return element(
         "div",
         {},
         plot(width, {
           height: Math.min(width * 0.8, 380),
-          marginLeft: 64,
+          marginLeft: Math.max(48, 20 + 7 * letters),
+          marginBottom: 52,
           padding: 0,
           x: {
             type: "band",
-            label: `${axisName(nameOf(facts, inputs[0]))} →`,
+            label: `${inputAxis(facts, inputs[0])} →`,
             domain: x,
             ticks: ticks(x),
-            tickFormat: label,
+            tickFormat: (v) => clipped(12)(label(v)),
           },
           y: {
             type: "band",
-            label: `↑ ${axisName(nameOf(facts, inputs[1]))}`,
+            label: `↑ ${inputAxis(facts, inputs[1])}`,
             domain: [...y].reverse(),
             ticks: ticks(y),
-            tickFormat: label,
+            tickFormat: (v) => clipped(12)(label(v)),
           },
           marks: [
-            Plot.cell(cells, {
+            Plot.cell(seen, {
               x: "first",
               y: "second",
-              fill: (d) => (d.mean > middle ? "var(--two)" : "var(--one)"),
-              fillOpacity: (d) => Math.abs(d.mean - middle) / reach,
+              fill: (d) => paint.fill(d.mean),
+              fillOpacity: (d) => paint.fillOpacity(d.mean),
               tip: true,
               title: (d) =>
                 [
-                  `${nameOf(facts, inputs[0])} ${label(d.first)}`,
-                  `${nameOf(facts, inputs[1])} ${label(d.second)}`,
+                  `${inputName(facts, inputs[0])} ${label(d.first)}`,
+                  `${inputName(facts, inputs[1])} ${label(d.second)}`,
                   short(d.mean),
+                  `${d.rows} rows near`,
                 ].join("\n"),
             }),
+            Plot.frame({ stroke: "var(--edge)" }),
           ],
           opacity: { type: "identity" },
           color: { type: "identity" },
         }),
-        element("p", { className: "read", textContent: `From ${short(low)} (blue) to ${short(high)} (orange).` }),
+        // The colour scale.
+        plot(Math.min(width, 360), {
+          height: 62,
+          marginLeft: 20,
+          marginRight: 20,
+          marginTop: 4,
+          marginBottom: 44,
+          padding: 0,
+          x: { type: "band", domain: steps, ticks: [steps[0], steps[5], steps[10]], tickFormat: (v) => short(Number(v.toPrecision(3))), label: targetAxis(facts, task) },
+          marks: [
+            Plot.cellX(steps, { x: (d) => d, fill: paint.fill, fillOpacity: paint.fillOpacity }),
+            Plot.frame({ stroke: "var(--edge)" }),
+          ],
+          opacity: { type: "identity" },
+          color: { type: "identity" },
+        }),
       );
-    },
-  },
-  {
-    section: "learned",
-    id: "scales",
-    once: oneKernel,
-    title: "Learned input scales",
-    read:
-      "How fast the function may change along each input. This is not relevance: an input can vary fast and " +
-      "matter little.",
-    needs: needsLearned,
-    table: (facts, task) => facts.learned.inputs.map((d) => ({ input: d.name, scale: d.scale[task] })),
-    draw(facts, task, width) {
-      const rows = this.table(facts, task)
-        .sort((a, b) => b.scale - a.scale)
-        .slice(0, 15);
-      return plot(width, {
-        height: 50 + 22 * rows.length,
-        marginLeft: Math.min(150, width / 3),
-        x: { label: "scale (1 is typical) →", grid: true, zero: true },
-        y: { label: null, domain: rows.map((d) => d.input), tickFormat: clipped(18) },
-        marks: [
-          Plot.ruleY(rows, { y: "input", x1: 0, x2: "scale", stroke: "var(--grey)" }),
-          Plot.dot(rows, { x: "scale", y: "input", fill: "var(--grey)", r: 4, tip: true }),
-          Plot.ruleX([0]),
-        ],
-      });
     },
   },
 ];
 
-/** A line from one standard deviation below a value to one above; none where it is not known. */
-function deviation(rows, key) {
-  return Plot.ruleY(
-    rows.filter((d) => d[`${key}_std`] !== null),
-    {
-      y: "input",
-      x1: (d) => Math.max(0, d[key] - d[`${key}_std`]),
-      x2: (d) => d[key] + d[`${key}_std`],
-      stroke: "var(--text)",
-    },
-  );
+const label = (value) => (typeof value === "number" ? rough(value) : value);
+
+/** The shares of a target, the most relevant input first. */
+function relevanceOf(facts, task) {
+  const { share, share_std, alone } = facts.learned.relevance;
+  return facts.learned.order[task].map((i) => ({
+    target: targetName(facts, task),
+    input: inputName(facts, i),
+    share: share[task][i],
+    low: share[task][i] - REACH * share_std[task][i],
+    high: share[task][i] + REACH * share_std[task][i],
+    alone: alone[task][i],
+    with: partners(facts, i)
+      .map(({ name, r }) => `${name} (r ${r.toFixed(2)})`)
+      .join(", "),
+    kernel_scale: facts.learned.inputs[i].scale[task],
+  }));
+}
+
+/** Inputs that go together with one. */
+function partners(facts, input) {
+  return facts.learned.correlated
+    .filter(([a, b]) => a === input || b === input)
+    .map(([a, b, r]) => ({ name: inputName(facts, a === input ? b : a), r }));
+}
+
+/** A sentence on correlated inputs among those that matter. */
+function goTogether(facts, task) {
+  const { share } = facts.learned.relevance;
+  const pairs = facts.learned.correlated.filter(([a, b]) => Math.max(share[task][a], share[task][b]) >= 0.03);
+  if (!pairs.length) return "";
+  const list = pairs.slice(0, 3).map(([a, b, r]) => `${inputName(facts, a)} and ${inputName(facts, b)} (r ${r.toFixed(2)})`);
+  return ` Correlated inputs share what they do, partly by chance: ${list.join(", ")}${pairs.length > 3 ? " …" : ""}.`;
 }
 
 /** Inputs that matter for any target, the most relevant first. */
 function relevantInputs(facts) {
-  const { total } = facts.learned.relevance;
-  const largest = facts.learned.inputs.map((_, i) => d3.max(total, (task) => task[i]) ?? 0);
+  const { share } = facts.learned.relevance;
+  const largest = facts.learned.inputs.map((_, i) => d3.max(share, (task) => task[i]) ?? 0);
   return d3.range(largest.length).sort((a, b) => largest[b] - largest[a]);
 }
 
-function relevanceTable(facts) {
-  const { first_order, total, shapley, first_order_std, total_std, shapley_std } = facts.learned.relevance;
-  return facts.targets.flatMap((target, c) =>
-    facts.learned.inputs.map((input, i) => ({
-      input: input.name,
-      target,
-      total: total[c][i],
-      total_std: total_std[c][i],
-      first_order: first_order[c][i],
-      first_order_std: first_order_std[c][i],
-      mean_absolute_shapley: shapley[c][i],
-      mean_absolute_shapley_std: shapley_std ? shapley_std[c][i] : null,
-      kernel_scale: input.scale[c],
-    })),
-  );
+/** Dots beside each other where they would cover one another, within their lane. */
+function stacked({ values, at }, lane, width) {
+  const [low, high] = d3.extent(values);
+  const bins = Math.max(8, Math.floor(width / 5));
+  const filled = new Map();
+  const dots = values.map((value, i) => {
+    const bin = high > low ? Math.round(((value - low) / (high - low)) * bins) : 0;
+    const place = filled.get(bin) ?? 0;
+    filled.set(bin, place + 1);
+    return { value, place, bin, position: at[i], at: lane };
+  });
+  const most = Math.max(1, ...filled.values());
+  const step = Math.min(0.14, 0.8 / most);
+  return dots.map((d) => ({ ...d, y: lane + step * (d.place % 2 ? 1 : -1) * Math.ceil(d.place / 2) }));
 }
 
-/** The curves of a target, the most relevant inputs first. */
+/** The curves of a target, the most relevant inputs first, without those that are flat. */
 function curvesOf(facts, task) {
   const byInput = new Map(facts.learned.curves.map((curve) => [curve.input, curve]));
-  return facts.learned.order[task].slice(0, facts.learned.curves_each).map((input) => {
+  const curves = facts.learned.order[task].slice(0, facts.learned.curves_each).map((input) => {
     const { at, mean, std } = byInput.get(input);
     const places = [...at.numbers.map((value) => ({ value })), ...at.labels.map((label) => ({ label }))];
     const points = places.map((place, i) => ({
       ...place,
       mean: mean[task][i],
-      std: std[task][i],
-      lower: mean[task][i] - 2 * std[task][i],
-      upper: mean[task][i] + 2 * std[task][i],
+      lower: mean[task][i] - REACH * std[task][i],
+      upper: mean[task][i] + REACH * std[task][i],
     }));
-    return { input, name: nameOf(facts, input), points };
+    return { input, name: inputName(facts, input), points, share: facts.learned.relevance.share[task][input] };
   });
+  const kept = curves.filter((curve) => curve.share >= 0.002);
+  return kept.length ? kept : curves.slice(0, 1);
 }
+
+/** Most levels of a text that are shown one below the other. */
+const LEVELS = 12;
 
 function dependence(facts, curve, domain, width) {
   const y = { label: null, domain, grid: true, nice: true, ticks: 4 };
-  const options = { height: 190, marginLeft: 44, marginRight: 8, marginBottom: 28, y };
   const numbers = curve.points.filter((d) => d.value !== undefined);
-  if (!numbers.length) {
-    return plot(width, {
-      ...options,
-      x: {
-        label: null,
-        domain: curve.points.map((d) => d.label),
-        tickFormat: clipped(Math.max(3, Math.floor(width / curve.points.length / 8))),
-      },
-      marks: [
-        Plot.ruleX(curve.points, {
-          x: "label",
-          y1: "lower",
-          y2: "upper",
-          stroke: "var(--one)",
-          strokeWidth: 7,
-          strokeOpacity: 0.3,
-        }),
-        Plot.dot(curve.points, {
-          x: "label",
-          y: "mean",
-          fill: "var(--one)",
-          r: 4,
-          tip: true,
-          title: (d) => `${d.label}\n${short(d.mean)} ± ${short(d.std)}`,
-        }),
-      ],
-    });
-  }
+  if (!numbers.length) return levels(facts, curve, domain, width);
   const missing = curve.points.filter((d) => d.label);
+  const bars = histogram(facts, curve.input, d3.extent(numbers, (d) => d.value));
+  const [low, high] = domain;
+  const room = 0.22 * (high - low);
+  const most = d3.max(bars, (d) => d.count) ?? 1;
   return plot(width, {
-    ...options,
-    x: { label: null, ticks: width < 200 ? 2 : 4, nice: false },
+    height: 190,
+    marginLeft: 48,
+    marginRight: 10,
+    marginBottom: 28,
+    y: { ...y, domain: [low - room, high] },
+    x: { label: null, ticks: width < 200 ? 3 : 4, nice: false, tickFormat: (v) => short(v) },
     marks: [
-      ...strip(facts, curve, numbers, domain),
+      Plot.rect(bars, {
+        x1: "from",
+        x2: "to",
+        y1: low - room,
+        y2: (d) => low - room + (0.9 * room * d.count) / most,
+        fill: "var(--grey)",
+        fillOpacity: 0.6,
+        insetRight: 0.5,
+      }),
       Plot.areaY(numbers, { x: "value", y1: "lower", y2: "upper", fill: "var(--one)", fillOpacity: 0.2 }),
       Plot.lineY(numbers, { x: "value", y: "mean", stroke: "var(--one)", strokeWidth: 2 }),
-      ...(missing.length ? [Plot.ruleY(missing, { y: "mean", stroke: "var(--grey)", strokeDasharray: "3 3" })] : []),
+      ...(missing.length ? [Plot.ruleY(missing, { y: "mean", stroke: "var(--quiet)", strokeDasharray: "3 3" })] : []),
       Plot.tip(
         numbers,
         Plot.pointerX({
@@ -384,8 +438,8 @@ function dependence(facts, curve, domain, width) {
           title: (d) =>
             [
               `${curve.name} ${short(d.value)}`,
-              `${short(d.mean)} ± ${short(d.std)}`,
-              ...missing.map((m) => `missing: ${short(m.mean)}`),
+              `${short(d.mean)} (${short(d.lower)} to ${short(d.upper)})`,
+              ...missing.map((m) => `missing: ${short(m.mean)} (dashed)`),
             ].join("\n"),
         }),
       ),
@@ -393,36 +447,62 @@ function dependence(facts, curve, domain, width) {
   });
 }
 
-/** Where the data are: darker where there are more rows. */
-function strip(facts, curve, numbers, domain) {
-  const found = facts.quality?.strips[facts.learned.inputs[curve.input].columns[0]];
+/** The levels of a text one below the other, those of most rows first, with how many rows have each. */
+function levels(facts, curve, domain, width) {
+  const { counts, missing } = facts.learned.inputs[curve.input];
+  const rowsOf = (d, i) => (d.label === "(missing)" ? missing : (counts[i] ?? facts.learned.rows - missing));
+  const all = curve.points.map((d, i) => ({ ...d, rows: rowsOf(d, i) })).sort((a, b) => b.rows - a.rows);
+  const shown = all.slice(0, LEVELS).map((d, at) => ({ ...d, at }));
+  const names = shown.map((d) => `${d.label} (${d.rows})`);
+  const { room, letters } = nameRoom(names, width, 150);
+  return element(
+    "div",
+    {},
+    plot(width, {
+      height: 40 + 20 * shown.length,
+      marginLeft: room,
+      marginRight: 10,
+      marginTop: 8,
+      marginBottom: 28,
+      x: { label: null, domain, grid: true, nice: true, ticks: 3 },
+      y: named(names, letters),
+      marks: [
+        Plot.ruleY(shown, { y: "at", x1: "lower", x2: "upper", stroke: "var(--one)", strokeWidth: 7, strokeOpacity: 0.3 }),
+        Plot.dot(shown, {
+          y: "at",
+          x: "mean",
+          fill: "var(--one)",
+          r: 4,
+          tip: true,
+          title: (d) => `${d.label}\n${short(d.mean)} (${short(d.lower)} to ${short(d.upper)})\n${d.rows} rows`,
+        }),
+      ],
+    }),
+    all.length > shown.length
+      ? element("p", { className: "read", textContent: `The ${shown.length} most frequent of ${all.length} levels; the CSV has all.` })
+      : "",
+  );
+}
+
+/** Where the values of a number lie, within some range. */
+function histogram(facts, input, [first, last]) {
+  const found = facts.learned?.inputs[input].histogram;
   if (!found || !(found.high > found.low)) return [];
-  const [first, last] = d3.extent(numbers, (d) => d.value);
   const step = (found.high - found.low) / found.counts.length;
-  const most = d3.max(found.counts) || 1;
-  const bars = found.counts
+  return found.counts
     .map((count, i) => ({
       count,
       from: Math.max(first, found.low + i * step),
       to: Math.min(last, found.low + (i + 1) * step),
     }))
     .filter((d) => d.count && d.to > d.from);
-  const thick = 0.05 * (domain[1] - domain[0]);
-  return [
-    Plot.rect(bars, {
-      x1: "from",
-      x2: "to",
-      y1: domain[0],
-      y2: domain[0] + thick,
-      fill: "currentColor",
-      fillOpacity: (d) => 0.15 + (0.65 * d.count) / most,
-      insetRight: 0.5,
-    }),
-  ];
 }
 
 function surfaceOf(facts, task) {
-  const { at, mean } = facts.learned.surfaces[task];
+  const { at, mean, rows } = facts.learned.surfaces[task];
   const [first, second] = at.map((axis) => [...axis.numbers, ...axis.labels]);
-  return first.flatMap((a, i) => second.map((b, j) => ({ first: a, second: b, mean: mean[i * second.length + j] })));
+  const place = (i, j) => i * second.length + j;
+  return first.flatMap((a, i) =>
+    second.map((b, j) => ({ first: a, second: b, mean: mean[place(i, j)], rows: rows[place(i, j)] })),
+  );
 }

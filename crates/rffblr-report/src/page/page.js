@@ -7,20 +7,60 @@ const drawn = [];
 const onPaper = [];
 let whatIf = null;
 
-facts.targets.forEach((name, c) => taskChoice.append(element("option", { value: c, textContent: name })));
+facts.targets.forEach((_, c) => taskChoice.append(element("option", { value: c, textContent: targetName(facts, c) })));
 const chosenTask = () => Number(taskChoice.value);
 
+const GRADES = {
+  strong: "predicts well",
+  fair: "usable, wide intervals",
+  weak: "shows a tendency",
+  none: "hardly better than the mean",
+  open: "not judged",
+};
+const STATES = { pass: "✓ yes", warn: "! mind", fail: "✗ no" };
+
+function gradeOf(grade) {
+  return { className: `grade ${grade}`, textContent: GRADES[grade] };
+}
+
 function fillVerdict() {
-  const { verdict, model } = facts;
+  const { verdict } = facts;
+  Object.assign(document.getElementById("grade"), gradeOf(verdict.grade));
   document.getElementById("headline").textContent = verdict.headline;
-  const form = {
-    kernel: `a Gaussian process on ${model.terms} rows`,
-    sinusoids: `${model.terms} sinusoids`,
-    cosines: `${model.terms} cosines and straight lines`,
-  }[model.form];
-  document.getElementById("facts-line").textContent =
-    `Learned from ${counted(model.rows, "row")}, ${counted(facts.inputs.length, "input")} and ` +
-    `${counted(facts.targets.length, "target")}; ${form}.`;
+  document.getElementById("basis").textContent = verdict.basis ? `Measured ${verdict.basis}. Ranges in brackets are 90 %.` : "";
+  const card = (target, c) => {
+    const meter = element("div", { className: "meter" });
+    const share = (value) => 100 * Math.min(1, Math.max(0, value ?? 0));
+    const bar = element("i");
+    bar.style.width = `${share(target.r2)}%`;
+    const range = element("b");
+    if (target.low !== null) {
+      range.style.left = `${share(target.low)}%`;
+      range.style.width = `${share(target.high) - share(target.low)}%`;
+    }
+    meter.append(bar, range);
+    meter.setAttribute("aria-hidden", "true");
+    return element(
+      "div",
+      {},
+      element("h3", { textContent: targetName(facts, c) }),
+      element("span", gradeOf(target.grade)),
+      meter,
+      element("p", { textContent: sentence(`${target.error}; it ${target.explained}.`) }),
+    );
+  };
+  document.getElementById("targets").append(...verdict.targets.map(card));
+  const line = (textContent) => element("li", { textContent });
+  document.getElementById("facts-line").append(...factLines().map(line));
+  const question = ({ question, state, answer }) =>
+    element(
+      "div",
+      {},
+      element("dt", { textContent: question }),
+      element("dd", {}, element("span", { className: `state ${state}`, textContent: `${STATES[state]} ` }), answer),
+    );
+  if (facts.questions.length)
+    document.getElementById("checks").append(element("dl", {}, ...facts.questions.map(question)));
   const lists = [
     ["Good for", verdict.good_for, "good"],
     ["Not for", verdict.not_for, "not"],
@@ -42,35 +82,92 @@ function fillVerdict() {
     );
 }
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** What it was learned from, what is missing, who is in this file, and how it was made. */
+function factLines() {
+  const { model, gaps } = facts;
+  const form = {
+    kernel: `a Gaussian process on ${model.terms} rows`,
+    sinusoids: `a formula of ${counted(model.terms, "sinusoid")}`,
+    cosines: `${model.terms} cosines and straight lines`,
+    drawn: `${model.terms} cosines and straight lines, drawn from a learned kernel`,
+  }[model.form];
+  const origin = Object.fromEntries(facts.origin);
+  const written = origin["model file written"] ? `; the model file is of ${origin["model file written"]}` : "";
+  const lines = [
+    `Learned from ${counted(model.rows, "row")}, ${counted(facts.inputs.length, "input")} and ` +
+      `${counted(facts.targets.length, "target")}: ${form}${written}.`,
+  ];
+  if (facts.quality?.new) lines.push(`This report is about ${counted(gaps.rows, "row")} that the model was not fitted to.`);
+  if (gaps) {
+    const named = [
+      ...gaps.inputs.map(([i, count]) => [inputName(facts, i), count]),
+      ...gaps.targets.map((count, c) => [targetName(facts, c), count]).filter(([, count]) => count),
+    ].sort((a, b) => b[1] - a[1]);
+    const list = named.slice(0, 6).map(([name, count]) => `${name} ${count}`);
+    lines.push(
+      named.length
+        ? `Missing cells, of ${gaps.rows} rows: ${list.join(", ")}${named.length > 6 ? ` and ${named.length - 6} more columns` : ""}.`
+        : "No cell is missing.",
+    );
+  }
+  lines.push(privacy());
+  if (origin.command) lines.push(`Made by: ${origin.command}`);
+  return lines;
+}
+
+/** Whether rows of the table, and so perhaps of people, are inside this file. */
+function privacy() {
+  if (!facts.row_data) return "No row of the table is inside this file: it may be passed on as far as its summaries may.";
+  const inFormula = facts.what_if.file?.function.kernel;
+  if (facts.quality?.rows)
+    return (
+      "Rows of the table are inside this file, with their values: if they are about people, pass it on only to those who may " +
+      "see them. The option to leave out row data makes one without."
+    );
+  return inFormula
+    ? "The inputs of all training rows are inside this file, as the model is made of them: if they are about people, pass it on " +
+        "only to those who may see them."
+    : "No row of the table is inside this file.";
+}
+
 function counted(count, what) {
   return count === 1 ? `1 ${what}` : `${count} ${what}s`;
 }
 
 /** The scores of the refits come with the verdict, those of rows left out at fixed scales with the diagnostics. */
 function fillTargets(task) {
-  const score = (value) => (value === null ? "–" : value.toFixed(3));
   const fill = (place, title, marks, header, more) => {
+    const ridge = marks.methods[1].r2.some((r2) => r2 !== null);
     const rows = marks.tasks.map((t, c) => [
-      facts.targets[c],
+      targetName(facts, c) + unitOf(facts.target_labels[c]),
       t.observed,
-      score(t.r2) + (t.r2_se === null ? "" : ` ± ${score(t.r2_se)}`),
-      score(marks.methods[1].r2[c]),
-      score(marks.methods[2].r2[c]),
-      short(t.rmse),
+      score(t.r2) + (t.r2_se === null ? "" : ` (${score(t.r2 - REACH * t.r2_se)} to ${score(Math.min(1, t.r2 + REACH * t.r2_se))})`),
+      ...(ridge ? [score(marks.methods[1].r2[c])] : []),
       short(t.mae),
-      `${Math.round(100 * t.coverage)} %`,
+      short(marks.methods[2].mae[c]),
+      short(t.rmse),
+      percent(t.coverage),
       ...more(c),
     ]);
-    const names = ["values", "R²", "ridge R²", "mean R²", "RMSE", "MAE", "in 90 % interval", ...header];
-    const table = tableOf([title, ...names], rows);
+    const names = ["values", "R²", ...(ridge ? ["ridge R²"] : []), "mean error", "of the mean", "RMSE", "in 90 % interval", ...header];
+    const table = tableOf([title, ...names], rows, `Scores: ${title}`);
     table.querySelectorAll("tbody tr")[task].className = "chosen";
     document.getElementById(place).replaceChildren(table);
   };
   if (facts.check) fill("checked-table", facts.check.how, facts.check, [], () => []);
-  if (facts.quality)
-    fill("left-out-table", "each row left out in turn, at fixed scales", facts.quality, ["nugget std"], (c) => [
-      short(facts.model.nugget_std[c]),
-    ]);
+  if (facts.quality) {
+    const title = facts.quality.new ? "new rows" : "each row left out in turn, at fixed scales";
+    fill("left-out-table", title, facts.quality, ["nugget std"], (c) => [short(facts.model.nugget_std[c])]);
+  }
+  document.getElementById("quality-note").textContent = facts.quality?.new
+    ? "The table and the figures are of rows that the model was not fitted to."
+    : facts.quality
+      ? "The scores of the verdict count, where the model was checked: they are those of refits that have not seen the rows they " +
+        "are tested on. The table and the figures below, unless they say otherwise, leave out one row at a time and keep the scales " +
+        "that were learned with it. They show where a model fails, and flatter it."
+      : "The training data were not given: how single rows are predicted is not known here.";
 }
 
 function csvOf(rows) {
@@ -94,14 +191,23 @@ function download(name, text, type) {
   setTimeout(() => URL.revokeObjectURL(address), 1000);
 }
 
+/** Why figures of a section are left out: one line for each reason, not an empty card for each figure. */
+const leftAway = new Map();
+
 /** The frame of a figure; `draw` fills it for a target. */
 function frame(figure) {
-  const drawing = element("div", { className: "drawing" });
   const missing = figure.needs?.(facts) ?? null;
+  if (missing) {
+    const reasons = leftAway.get(figure.section) ?? new Map();
+    leftAway.set(figure.section, reasons.set(missing, [...(reasons.get(missing) ?? []), figure.title]));
+    return;
+  }
+  const drawing = element("div", { className: "drawing" });
   const read = typeof figure.read === "function" ? figure.read(facts) : figure.read;
   const title = element("h3", { textContent: figure.title, id: `${figure.id}-title` });
+  const finding = element("p", { className: "finding" });
   const tools = element("div", { className: "tools" });
-  if (!missing && figure.table) {
+  if (figure.table) {
     const button = element("button", { type: "button", textContent: "CSV" });
     button.setAttribute("aria-label", `Data of “${figure.title}” as CSV`);
     button.addEventListener("click", () =>
@@ -113,38 +219,123 @@ function frame(figure) {
     "figure",
     { id: figure.id, className: figure.wide ? "wide" : "" },
     element("div", { className: "head" }, title, tools),
+    finding,
     element("p", { className: "read", textContent: read }),
     drawing,
   );
   node.setAttribute("aria-labelledby", title.id);
   document.querySelector(`#${figure.section} .figures`).append(node);
-  if (missing) {
-    drawing.append(element("p", { className: "note", textContent: missing }));
-    return;
-  }
-  const picture = (task) => {
-    const drawn = figure.draw(facts, task, Math.max(260, drawing.clientWidth));
-    for (const svg of [drawn, ...drawn.querySelectorAll("svg")].filter((node) => node.tagName === "svg")) {
-      svg.setAttribute("role", "img");
-      svg.setAttribute("aria-label", `${figure.title}. ${read}`);
-    }
-    return drawn;
+  const picture = (task, width = Math.max(260, drawing.clientWidth)) => {
+    const say = () => {
+      finding.textContent = figure.finding(facts, chosenTask());
+      tidied(drawing, `${figure.title}. ${finding.textContent}`);
+    };
+    return tidied(figure.draw(facts, task, width, say), `${figure.title}. ${figure.finding(facts, task)}`);
   };
   // The frame keeps its height while its content is exchanged: the page must not jump.
-  drawn.push((task) => drawing.replaceChildren(picture(task)));
+  drawn.push((task) => {
+    finding.textContent = figure.finding(facts, task);
+    drawing.replaceChildren(picture(task));
+  });
   const once = typeof figure.once === "function" ? figure.once(facts) : figure.once;
   if (!once) onPaper.push({ drawing, picture });
 }
 
+/** Drawings as those who do not see or point need them: a text that says what they show, and tips from the keyboard. */
+function tidied(node, text) {
+  const all = [node, ...node.querySelectorAll("svg")].filter((part) => part.tagName === "svg" && !part.dataset.tidy);
+  for (const svg of all) {
+    svg.dataset.tidy = "yes";
+    // Plot names its marks for assistive technology, where names are not allowed.
+    for (const part of svg.querySelectorAll("[aria-label], [aria-description]")) {
+      part.dataset.mark = part.getAttribute("aria-label") ?? "";
+      part.removeAttribute("aria-label");
+      part.removeAttribute("aria-description");
+    }
+    svg.removeAttribute("aria-description");
+    if (svg.closest(".plot-swatches, [class*=swatch]") || svg.getAttribute("width") < 60) {
+      svg.setAttribute("aria-hidden", "true");
+      continue;
+    }
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", text);
+    if (svg.querySelector('[data-mark="tip"]')) tipsFromKeyboard(svg);
+  }
+  for (const svg of [node, ...node.querySelectorAll("svg")].filter((part) => part.tagName === "svg" && part.getAttribute("role") === "img"))
+    svg.setAttribute("aria-label", text);
+  return node;
+}
+
+/** Arrow keys go from mark to mark of a drawing as a pointer would, and its tip is spoken. */
+function tipsFromKeyboard(svg) {
+  svg.tabIndex = 0;
+  let at = -1;
+  const point = (type, x, y) =>
+    svg.dispatchEvent(new PointerEvent(type, { clientX: x, clientY: y, pointerType: "mouse", bubbles: true }));
+  svg.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step && event.key !== "Escape") return;
+    event.preventDefault();
+    if (!step) return point("pointerleave", 0, 0);
+    const places = placesOf(svg);
+    if (!places.length) return;
+    at = (at + step + places.length) % places.length;
+    const [x, y] = places[at];
+    point("pointerenter", x, y);
+    point("pointermove", x, y);
+    requestAnimationFrame(() => {
+      const tip = svg.querySelector('[aria-label="tip"], [data-mark="tip"]');
+      const texts = [...(tip?.querySelectorAll("tspan") ?? [])].map((line) => line.textContent.trim()).filter(Boolean);
+      document.getElementById("spoken").textContent = texts.join(", ");
+    });
+  });
+  svg.addEventListener("blur", () => point("pointerleave", 0, 0));
+}
+
+/** Where the marks of a drawing are, from left to right: of a curve, places along it. */
+function placesOf(svg) {
+  const marks = svg.querySelectorAll('[data-mark="dot"] > *, [data-mark="bar"] > *, [data-mark="cell"] > *, [data-mark="rect"] > *');
+  const box = svg.getBoundingClientRect();
+  const middle = (node) => {
+    const { left, top, width, height } = node.getBoundingClientRect();
+    return [left + width / 2, top + height / 2];
+  };
+  const line = svg.querySelector('[data-mark="line"] path');
+  const places = line
+    ? d3.range(21).map((i) => {
+        const { left, width, top, height } = line.getBoundingClientRect();
+        return [left + (width * i) / 20, top + height / 2];
+      })
+    : [...marks].map(middle);
+  return places.filter(([x]) => x >= box.left && x <= box.right).sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+}
+
+/** What is left out of a section is said in a line; of one target nothing has to be said about several. */
+function fillAbsent() {
+  for (const section of document.querySelectorAll("main section")) {
+    const figures = section.querySelector(".figures");
+    if (!figures) continue;
+    const reasons = [...(leftAway.get(section.id) ?? [])];
+    if (section.id === "together" && facts.targets.length === 1) {
+      section.hidden = true;
+      document.querySelector(`nav a[href="#${section.id}"]`).hidden = true;
+    } else if (reasons.length) {
+      const text = reasons.map(([reason, titles]) => `${titles.join(", ")} (${reason})`).join("; ");
+      section.append(element("p", { className: "note absent", textContent: `Not shown: ${text}.` }));
+    }
+  }
+}
+
 /** Paper has no selector of targets: what it would choose is printed for all of them, the chosen one first. */
 function addTargets() {
+  document.querySelectorAll("details").forEach((node) => (node.open = true));
   if (facts.targets.length === 1) return;
   const chosen = chosenTask();
   const order = [chosen, ...d3.range(facts.targets.length).filter((task) => task !== chosen)];
   for (const entry of onPaper) {
     entry.shown = [...entry.drawing.childNodes];
     const block = (task) => {
-      const title = element("h4", { textContent: facts.targets[task] });
+      const title = element("h4", { textContent: targetName(facts, task) });
       return element("div", { className: "target" }, title, ...(task === chosen ? entry.shown : [entry.picture(task)]));
     };
     entry.drawing.replaceChildren(...order.map(block));
@@ -159,9 +350,15 @@ function removeTargets() {
 }
 
 function frameWhatIf() {
+  if (!facts.what_if.file) {
+    const reasons = leftAway.get("single") ?? new Map();
+    leftAway.set("single", reasons.set(facts.what_if.absent, ["What if"]));
+    return;
+  }
   const title = element("h3", { textContent: "What if?", id: "what-if-title" });
   const read =
-    "Change an input and see the prediction move; this page evaluates the model's own formula, as a prediction from the model file does.";
+    "Change an input and see the predictions of all targets move; this page evaluates the model's own formula, as a prediction from the " +
+    "model file does. The bars above each slider show where the data are.";
   const node = element(
     "figure",
     { id: "what-if", className: "wide" },
@@ -170,10 +367,6 @@ function frameWhatIf() {
   );
   node.setAttribute("aria-labelledby", title.id);
   document.querySelector("#single .figures").append(node);
-  if (!facts.what_if.file) {
-    node.append(element("p", { className: "note", textContent: facts.what_if.absent }));
-    return;
-  }
   whatIf = drawWhatIf(facts, inputOrder());
   node.append(whatIf.panel);
   const difference = probeDifference(facts.what_if.file);
@@ -250,6 +443,7 @@ function start() {
   fillVerdict();
   [...QUALITY_FIGURES, ...LEARNED_FIGURES, ...SINGLE_FIGURES, ...TOGETHER_FIGURES, ...INSIDE_FIGURES].forEach(frame);
   frameWhatIf();
+  fillAbsent();
   fillOrigin();
   chooseTheme();
   document.getElementById("print").addEventListener("click", () => print());

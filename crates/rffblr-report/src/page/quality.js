@@ -1,8 +1,6 @@
-// Figures of how well the model predicts: of rows left out one by one at fixed scales, and beside simpler models in the
-// refits on held-out folds. Every figure says in which part of the page it stands, how to
-// read it, what it needs, what its data are as a table, and how it is drawn; `facts` are what the program computed.
-
-const REACH = 1.6448536269514722; // of a 90 % interval, in standard deviations
+// Figures of how well the model predicts: of rows predicted without them, and beside simpler models in the refits on held-out
+// folds. Every figure says in which part of the page it stands, how to read it, what it shows in a sentence (its
+// alternative text), what it needs, what its data are as a table, and how it is drawn; `facts` are what the program computed.
 
 const QUALITY_FIGURES = [
   {
@@ -10,40 +8,41 @@ const QUALITY_FIGURES = [
     id: "observed",
     title: "Observed against predicted",
     read: (facts) =>
-      "Each point is a row, predicted without it at fixed scales; on the line the prediction is right. " +
-      `Bars are 90 % intervals; those that miss are orange.${rowsShown(facts)}`,
-    needs: needsRows,
-    table: leftOut,
+      facts.quality?.rows
+        ? `Each mark is a row, ${withoutItself(facts)}; on the line the prediction is right. Bars are 90 % intervals; ` +
+          `rows outside of theirs are crosses.${rowsShown(facts)}`
+        : "How many rows lie in each square; darker is more, and squares of fewer than five rows are left empty. On the line the " +
+          "prediction is right.",
+    finding: (facts, task) =>
+      `${targetName(facts, task)}: R² ${score(facts.quality.tasks[task].r2)}, off by ` +
+      `${short(facts.quality.tasks[task].mae)}${ofTarget(facts, task)} on average; ` +
+      `${percent(facts.quality.tasks[task].coverage)} of the values lie in their 90 % interval.`,
+    needs: needsData,
+    table: (facts, task) => (facts.quality.rows ? leftOut(facts, task) : squaresOf(facts, task, "observed")),
     draw(facts, task, width) {
+      if (!facts.quality.rows) return squares(facts, task, "observed", width);
       const cells = leftOut(facts, task);
       const range = d3.extent(cells.flatMap((d) => [d.observed, d.predicted]));
+      const options = { ...ofCell, x: "predicted", y: "observed" };
       return plot(width, {
         height: Math.min(width * 0.8, 420),
         grid: true,
         nice: true,
-        x: { label: "predicted →", domain: range },
+        x: { label: `predicted ${targetAxis(facts, task)} →`, domain: range, ticks: width < 400 ? 4 : undefined },
         y: { label: "↑ observed", domain: range },
-        clip: true,
         marks: [
-          Plot.link([0], {
-            x1: range[0],
-            y1: range[0],
-            x2: range[1],
-            y2: range[1],
-            stroke: "currentColor",
-            strokeOpacity: 0.5,
-          }),
+          diagonal(range),
           Plot.ruleY(cells, {
             y: "observed",
             x1: "lower",
             x2: "upper",
-            stroke: (d) => d.inside,
+            stroke: (d) => (d.inside ? "var(--one)" : "var(--two)"),
             strokeOpacity: 0.25,
             clip: true,
           }),
-          Plot.dot(cells, { ...ofCell, y: "observed", fill: (d) => d.inside, r: 2.6, tip: true }),
+          ...hitsAndMisses(cells, options),
         ],
-        color: { domain: [true, false], range: ["var(--one)", "var(--two)"] },
+        color: { type: "identity" },
       });
     },
   },
@@ -51,26 +50,96 @@ const QUALITY_FIGURES = [
     section: "quality",
     id: "residuals",
     title: "Residuals",
-    read:
-      "What the prediction missed, in its own standard deviations: there should be no shape, and nine of " +
-      "ten points between the dashed lines.",
-    needs: needsRows,
-    table: leftOut,
+    read: (facts) =>
+      "What the prediction missed, in its own standard deviations: there should be no shape, and nine of ten " +
+      (facts.quality?.rows ? "marks between the dashed lines." : "rows between the dashed lines; darker squares hold more rows."),
+    finding: (facts, task) =>
+      facts.questions.find((q) => q.id === "patternless")?.answer ??
+      `${percent(facts.quality.tasks[task].coverage)} of the values lie between the dashed lines.`,
+    needs: needsData,
+    table: (facts, task) => (facts.quality.rows ? leftOut(facts, task) : squaresOf(facts, task, "residual")),
     draw(facts, task, width) {
-      const cells = leftOut(facts, task).map((d) => ({ ...d, z: d.residual / d.std }));
+      if (!facts.quality.rows) return squares(facts, task, "residual", width);
+      const cells = leftOut(facts, task);
       return plot(width, {
         height: Math.min(width * 0.8, 420),
         grid: true,
         nice: true,
-        x: { label: "predicted →" },
+        x: { label: `predicted ${targetAxis(facts, task)} →`, ticks: width < 400 ? 4 : undefined },
         y: { label: "↑ (observed − predicted) / std" },
         marks: [
           Plot.ruleY([0], { strokeOpacity: 0.5 }),
-          Plot.ruleY([-REACH, REACH], { stroke: "currentColor", strokeOpacity: 0.5, strokeDasharray: "4 4" }),
-          Plot.dot(cells, { ...ofCell, y: "z", fill: (d) => d.inside, r: 2.6, tip: true }),
+          dashed(),
+          ...hitsAndMisses(cells, { ...ofCell, x: "predicted", y: "standardised" }),
         ],
-        color: { domain: [true, false], range: ["var(--one)", "var(--two)"] },
       });
+    },
+  },
+  {
+    section: "quality",
+    id: "parts",
+    title: "Where does it fail?",
+    wide: true,
+    read: (facts) =>
+      "Mean size of the error in parts of the table (each level of a text, each quarter of a number, each group), with its 90 % " +
+      `interval; the line is that of all rows. Each row counts as ${facts.quality?.new ? "the model predicts it" : "it is predicted without itself"}. Parts of ` +
+      "the largest errors are on top.",
+    finding: (facts, task) => {
+      const [worst] = partsOf(facts, task).filter((d) => d.low > facts.quality.tasks[task].mae);
+      const all = `${short(facts.quality.tasks[task].mae)}${ofTarget(facts, task)}`;
+      return worst
+        ? `Errors of ${targetName(facts, task)} are larger where ${worst.column} is ${worst.value}: ` +
+            `${short(worst.size)} on average over ${worst.rows} rows; over all rows ${all}.`
+        : `In no part are errors of ${targetName(facts, task)} clearly larger than over all rows (${all} on average).`;
+    },
+    needs: (facts) => needsData(facts) ?? (facts.parts.length ? null : "no part of the table has five rows"),
+    table: (facts, task) => partsOf(facts, task),
+    draw(facts, task, width) {
+      const all = partsOf(facts, task);
+      const shown = all.slice(0, 16);
+      const names = shown.map((d) => `${d.column}: ${d.value}`);
+      const { room, letters } = nameRoom(names, width, 300);
+      const mae = facts.quality.tasks[task].mae;
+      const rows = shown.map((d, at) => ({ ...d, at }));
+      return element(
+        "div",
+        {},
+        plot(width, {
+          height: 50 + 22 * rows.length,
+          marginLeft: room,
+          marginRight: 70,
+          x: { label: `mean size of the error, ${targetAxis(facts, task)} →`, grid: true, zero: true },
+          y: named(names, letters),
+          marks: [
+            Plot.ruleX([mae], { stroke: "currentColor", strokeDasharray: "4 4" }),
+            Plot.ruleY(rows, { y: "at", x1: (d) => Math.max(0, d.low), x2: "high", stroke: "var(--quiet)", strokeWidth: 2 }),
+            Plot.dot(rows, {
+              y: "at",
+              x: "size",
+              symbol: (d) => (d.low > mae ? "triangle" : "circle"),
+              fill: (d) => (d.low > mae ? "var(--two)" : "var(--one)"),
+              r: 4.5,
+              tip: true,
+              title: (d) =>
+                `${d.column}: ${d.value}\n${counted(d.rows, "value")}\nerror ${short(d.size)} (${short(d.low)} to ${short(d.high)})\n` +
+                `mean error ${signed(d.bias)}\n${percent(d.inside)} in the 90 % interval`,
+            }),
+            Plot.text(rows, {
+              y: "at",
+              frameAnchor: "right",
+              dx: 62,
+              textAnchor: "end",
+              text: (d) => `n = ${d.rows}`,
+              fill: "currentColor",
+            }),
+          ],
+          color: { type: "identity" },
+          symbol: { type: "identity" },
+        }),
+        all.length > shown.length
+          ? element("p", { className: "note", textContent: `${shown.length} of ${all.length} parts; the CSV has all.` })
+          : "",
+      );
     },
   },
   {
@@ -81,34 +150,34 @@ const QUALITY_FIGURES = [
     read: (facts) =>
       `R² of each target, ${facts.check ? `on rows not seen (${facts.check.how})` : "with each row left out at fixed scales"}: ` +
       "longer is better. If ridge regression reaches as far, straight lines are enough.",
-    needs: (facts) => (facts.check ? null : needsData(facts)),
+    finding: (facts) => facts.questions.find((q) => q.id === "ridge")?.answer ?? facts.verdict.headline,
+    needs: (facts) =>
+      facts.check ? null : facts.quality?.new ? "needs a model that was checked by refits" : needsData(facts),
     table: (facts) =>
       marksOf(facts).methods.flatMap((m) =>
-        facts.targets.map((target, c) => ({ method: m.name, target, r2: m.r2[c], rmse: m.rmse[c] })),
+        facts.targets.map((_, c) => ({ method: m.name, target: targetName(facts, c), at: c, r2: m.r2[c], rmse: m.rmse[c] })),
       ),
     draw(facts, task, width) {
-      const bars = this.table(facts);
-      const low = Math.max(Math.min(0, ...bars.map((d) => d.r2 ?? 0)), -0.5);
+      const bars = this.table(facts).filter((d) => d.r2 !== null);
+      const low = Math.max(Math.min(0, ...bars.map((d) => d.r2)), -0.5);
       const methods = marksOf(facts).methods.map((m) => m.name);
+      const names = facts.targets.map((_, c) => targetName(facts, c));
+      const { room, letters } = nameRoom(names, width, 150);
+      const shown = shortened(names, letters);
       return plot(width, {
-        height: 40 + facts.targets.length * Math.max(34, Math.min(60, 360 / facts.targets.length)),
-        marginLeft: Math.min(150, width / 3),
-        x: { label: "R² →", domain: [low, 1], grid: true },
+        height: 50 + facts.targets.length * Math.max(34, Math.min(60, 360 / facts.targets.length)),
+        marginLeft: room,
+        x: { label: "R² →", domain: [low, 1], grid: true, ticks: 5 },
         y: { axis: null, domain: methods },
-        fy: { label: null, domain: facts.targets },
+        fy: { label: null, domain: d3.range(names.length) },
         color: { legend: true, domain: methods, range: ["var(--one)", "var(--two)", "var(--grey)"] },
         marks: [
-          Plot.axisFy({
-            text: clipped(18),
-            anchor: "left",
-            dx: -6,
-            fontWeight: (d) => (d === facts.targets[task] ? "bold" : "normal"),
-          }),
+          Plot.axisFy({ text: (c) => shown[c], anchor: "left", dx: -6 }),
           Plot.barX(bars, {
-            x1: low < 0 ? 0 : low,
+            x1: 0,
             x2: (d) => Math.max(d.r2, low),
             y: "method",
-            fy: "target",
+            fy: "at",
             fill: "method",
             tip: true,
             title: (d) => `${d.method}\n${d.target}\nR² ${short(d.r2)}\nRMSE ${short(d.rmse)}`,
@@ -124,7 +193,10 @@ const QUALITY_FIGURES = [
     title: "Calibration",
     read:
       "Left: how many values lie in intervals of each probability; below the line intervals are too narrow. " +
-      "Right: where values lie in their predicted distribution; level bars are right.",
+      "Right: where values lie in their predicted distribution; bars within the grey band are as level as chance allows.",
+    finding: (facts, task) =>
+      `Intervals of 50 % hold ${percent(insideAt(facts, task, 0.5))} of the values of ${targetName(facts, task)}, intervals of 90 % ` +
+      `hold ${percent(insideAt(facts, task, 0.9))}.`,
     needs: needsData,
     table: (facts, task) =>
       facts.quality.levels.map((level, i) => ({
@@ -138,8 +210,8 @@ const QUALITY_FIGURES = [
       const total = d3.sum(counts);
       const bars = counts.map((count, i) => ({ from: i / counts.length, to: (i + 1) / counts.length, count }));
       const level = total / counts.length;
-      // What chance alone does to a count, nineteen times of twenty.
-      const play = 1.96 * Math.sqrt(level * (1 - 1 / counts.length));
+      // What chance alone does to a count, nine times of ten.
+      const play = REACH * Math.sqrt(level * (1 - 1 / counts.length));
       const half = width < 460 ? width : (width - 16) / 2;
       return element(
         "div",
@@ -151,7 +223,7 @@ const QUALITY_FIGURES = [
           x: { label: "probability of the interval →", domain: [0, 1], ticks: 5 },
           y: { label: "↑ share inside", domain: [0, 1], ticks: 5 },
           marks: [
-            Plot.link([0], { x1: 0, y1: 0, x2: 1, y2: 1, stroke: "currentColor", strokeOpacity: 0.5 }),
+            diagonal([0, 1]),
             Plot.lineY(points, { x: "level", y: "inside", stroke: "var(--one)", strokeWidth: 2 }),
             Plot.dot(points, {
               x: "level",
@@ -159,7 +231,7 @@ const QUALITY_FIGURES = [
               fill: "var(--one)",
               r: 3,
               tip: true,
-              title: (d) => `intervals of ${Math.round(100 * d.level)} %\nhold ${Math.round(100 * d.inside)} %`,
+              title: (d) => `intervals of ${percent(d.level)}\nhold ${percent(d.inside)}`,
             }),
           ],
         }),
@@ -193,47 +265,42 @@ const QUALITY_FIGURES = [
     read:
       "How far the fit at each row moves when the row is left out, in predicted standard deviations. Look " +
       "at the longest sticks: such rows may be wrong, or the only ones of their kind.",
-    needs: needsRows,
+    finding: (facts) => {
+      const most = facts.quality.rows.most_influential;
+      return `Most influential over all targets: ${most.map(([row, size]) => `row ${row} (${rough(size)})`).join(", ")}.`;
+    },
+    needs: (facts) => needsRows(facts) ?? (facts.quality.new ? "new rows do not influence the fit" : null),
     table: influenceOf,
     draw(facts, task, width) {
       const cells = influenceOf(facts, task);
-      const far = [...cells].sort((a, b) => Math.abs(b.influence) - Math.abs(a.influence)).slice(0, 6);
-      const most = facts.quality.rows.most_influential;
-      return element(
-        "div",
-        {},
-        plot(width, {
-          height: 240,
-          grid: true,
-          marginRight: 50,
-          x: { label: "row →", tickFormat: "d" },
-          y: { label: "↑ influence", nice: true },
-          marks: [
-            Plot.ruleY([0]),
-            Plot.ruleX(cells, { x: "row", y: "influence", stroke: "var(--one)", strokeOpacity: 0.5 }),
-            Plot.dot(cells, {
-              x: "row",
-              y: "influence",
-              fill: "var(--one)",
-              r: 2.4,
-              tip: true,
-              title: (d) => `row ${d.row}\nleverage ${short(d.leverage)}\ninfluence ${short(d.influence)}`,
-            }),
-            Plot.text(far, {
-              x: "row",
-              y: "influence",
-              text: (d) => `row ${d.row}`,
-              dx: 6,
-              textAnchor: "start",
-              fill: "currentColor",
-            }),
-          ],
-        }),
-        element("p", {
-          className: "note",
-          textContent: `Over all targets: ${most.map(([row, size]) => `row ${row} (${short(size)})`).join(", ")}.`,
-        }),
-      );
+      const far = [...cells].sort((a, b) => Math.abs(b.influence) - Math.abs(a.influence)).slice(0, width < 500 ? 2 : 6);
+      return plot(width, {
+        height: 240,
+        grid: true,
+        marginRight: 60,
+        x: { label: "row →", tickFormat: "d", ticks: width < 400 ? 4 : undefined },
+        y: { label: "↑ influence", nice: true },
+        marks: [
+          Plot.ruleY([0]),
+          Plot.ruleX(cells, { x: "row", y: "influence", stroke: "var(--one)", strokeOpacity: 0.5 }),
+          Plot.dot(cells, {
+            x: "row",
+            y: "influence",
+            fill: "var(--one)",
+            r: 2.4,
+            tip: true,
+            title: (d) => `row ${d.row}\nleverage ${short(d.leverage)}\ninfluence ${short(d.influence)}`,
+          }),
+          Plot.text(far, {
+            x: "row",
+            y: "influence",
+            text: (d) => `row ${d.row}`,
+            dx: 6,
+            textAnchor: "start",
+            fill: "currentColor",
+          }),
+        ],
+      });
     },
   },
 ];
@@ -243,19 +310,34 @@ function marksOf(facts) {
   return facts.check ?? facts.quality;
 }
 
+const score = (value) => (value === null ? "–" : value.toFixed(3));
+
+/** How the rows of the figures were predicted. */
+function withoutItself(facts) {
+  return facts.quality?.new ? "which the model has never seen" : "predicted without itself at fixed scales";
+}
+
+function diagonal([low, high]) {
+  return Plot.link([0], { x1: low, y1: low, x2: high, y2: high, stroke: "currentColor", strokeOpacity: 0.5 });
+}
+
+function dashed() {
+  return Plot.ruleY([-REACH, REACH], { stroke: "currentColor", strokeOpacity: 0.7, strokeDasharray: "4 4" });
+}
+
 /** The observed cells of a target, one object for each row. */
 function leftOut(facts, task) {
-  const { number, observed, mean, std } = facts.quality.rows;
+  const { number, observed, mean, lower, upper, standardised } = facts.quality.rows;
   return number
     .map((row, i) => ({
       row,
       observed: observed[task][i],
       predicted: mean[task][i],
-      std: std[task][i],
-      lower: mean[task][i] - REACH * std[task][i],
-      upper: mean[task][i] + REACH * std[task][i],
+      lower: lower[task][i],
+      upper: upper[task][i],
       residual: observed[task][i] - mean[task][i],
-      inside: Math.abs(observed[task][i] - mean[task][i]) <= REACH * std[task][i],
+      standardised: standardised[task][i],
+      inside: lower[task][i] <= observed[task][i] && observed[task][i] <= upper[task][i],
     }))
     .filter((cell) => cell.observed !== null);
 }
@@ -266,9 +348,78 @@ function rowsShown(facts) {
 }
 
 const ofCell = {
-  x: "predicted",
-  title: (d) => `row ${d.row}\nobserved ${short(d.observed)}\npredicted ${short(d.predicted)} ± ${short(d.std)}`,
+  title: (d) =>
+    `row ${d.row}\nobserved ${short(d.observed)}\npredicted ${short(d.predicted)} (${short(d.lower)} to ${short(d.upper)})`,
 };
+
+/** Squares that stand for rows: their middles and how many rows are in each. */
+function squaresOf(facts, task, what) {
+  const found = facts.quality.squares[task];
+  const counts = what === "observed" ? found.counts : found.residual_counts;
+  const middle = ([low, high], i, side) => low + ((high - low) * (i + 0.5)) / side;
+  return counts.flatMap((column, i) =>
+    column
+      .map((rows, j) => ({
+        predicted: middle(found.predicted, i, counts.length),
+        [what]: middle(found[what], j, column.length),
+        rows,
+      }))
+      .filter((d) => d.rows > 0),
+  );
+}
+
+function squares(facts, task, what, width) {
+  const cells = squaresOf(facts, task, what);
+  const found = facts.quality.squares[task];
+  const side = found.counts.length;
+  const [dx, dy] = [found.predicted, found[what]].map(([low, high]) => (high - low) / side / 2);
+  const most = d3.max(cells, (d) => d.rows) ?? 1;
+  return plot(width, {
+    height: Math.min(width * 0.8, 420),
+    grid: true,
+    x: { label: `predicted ${targetAxis(facts, task)} →`, domain: found.predicted, ticks: width < 400 ? 4 : undefined },
+    y: { label: what === "observed" ? "↑ observed" : "↑ (observed − predicted) / std", domain: found[what] },
+    opacity: { type: "identity" },
+    marks: [
+      ...(what === "observed"
+        ? [Plot.link([0], { x1: found.predicted[0], y1: found.predicted[0], x2: found.predicted[1], y2: found.predicted[1], stroke: "currentColor", strokeOpacity: 0.5, clip: true })]
+        : [Plot.ruleY([-REACH, REACH].filter((y) => y > found.residual[0] && y < found.residual[1]), { stroke: "currentColor", strokeDasharray: "4 4" })]),
+      Plot.rect(cells, {
+        x1: (d) => d.predicted - dx,
+        x2: (d) => d.predicted + dx,
+        y1: (d) => d[what] - dy,
+        y2: (d) => d[what] + dy,
+        fill: "var(--one)",
+        fillOpacity: (d) => 0.15 + (0.85 * d.rows) / most,
+        tip: true,
+        title: (d) => `${d.rows} rows\npredicted about ${short(d.predicted)}\n${what} about ${short(d[what])}`,
+      }),
+    ],
+  });
+}
+
+function partsOf(facts, task) {
+  return facts.parts
+    .map((part) => ({ part, errors: part.tasks[task] }))
+    .filter(({ errors }) => errors.size !== null)
+    .map(({ part, errors }) => ({
+      column: part.input === null ? part.column : inputName(facts, part.input),
+      value: part.value,
+      rows: errors.rows,
+      size: errors.size,
+      low: errors.size - errors.size_reach,
+      high: errors.size + errors.size_reach,
+      bias: errors.mean,
+      bias_low: errors.mean - errors.mean_reach,
+      bias_high: errors.mean + errors.mean_reach,
+      inside: errors.inside,
+    }))
+    .sort((a, b) => b.size - a.size);
+}
+
+function insideAt(facts, task, level) {
+  return facts.quality.inside[task][facts.quality.levels.findIndex((l) => Math.abs(l - level) < 1e-9)] ?? null;
+}
 
 function insideAll(facts, i) {
   const cells = facts.quality.tasks.map((t) => t.observed);

@@ -1,51 +1,99 @@
-// The figure that takes the prediction of a training row apart.
+// The figure that takes the prediction of a row apart.
 
 const SINGLE_FIGURES = [
   {
     section: "single",
     id: "local",
     once: true,
-    title: "A training row taken apart",
+    title: "A row taken apart",
     wide: true,
     read: (facts) =>
-      "From the average prediction to that of one row, input by input (Shapley values): orange raises it, blue " +
-      `lowers it; together they add up exactly. The row itself is among the data here.${rowsExplained(facts)}`,
+      "From the average prediction to that of one row, input by input (Shapley values): orange raises it, blue lowers it; together " +
+      `they add up exactly. ${facts.quality?.new ? "The model has never seen the row." : "The prediction is the one made without that row."} ` +
+      `Thin lines are 90 % intervals.${rowsExplained(facts)}`,
+    finding(facts, task) {
+      const i = Math.min(this.row, facts.local.rows.length - 1);
+      const at = facts.local.rows[i];
+      const { number, observed, lower, upper } = facts.quality.rows;
+      const seen = observed[task][at] === null ? "not observed" : `observed ${short(observed[task][at])}`;
+      const [first] = facts.local.parts[task][i];
+      return (
+        `Row ${number[at]}: predicted ${short(facts.local.prediction[task][i])}${ofTarget(facts, task)} ` +
+        `(${short(lower[task][at])} to ${short(upper[task][at])}), ${seen}` +
+        (first ? `; most of it by ${inputName(facts, first[0])} (${signed(first[1])}).` : ".")
+      );
+    },
     needs: (facts) => (facts.quality && !facts.quality.rows ? NEEDS_ROWS : facts.local ? null : NEEDS_DATA),
     row: 0,
+    search: "",
     table: (facts, task) => localTable(facts, task),
-    draw(facts, task, width) {
-      const select = element(
-        "select",
-        { id: "local-row" },
-        ...facts.local.rows.map((at, i) =>
-          element("option", { value: i, textContent: `row ${facts.quality.rows.number[at]}` }),
-        ),
-      );
+    draw(facts, task, width, said) {
+      const search = element("input", { id: "local-search", type: "search", value: this.search, autocomplete: "off" });
+      search.placeholder = "number, or a value such as forest";
+      const select = element("select", { id: "local-row" });
       const body = element("div");
-      select.value = this.row;
-      const show = () => {
-        this.row = Number(select.value);
-        body.replaceChildren(...waterfall(facts, task, this.row, width));
+      const list = () => {
+        const found = facts.local.rows.map((_, i) => i).filter((i) => matches(facts, i, search.value));
+        select.replaceChildren(
+          ...found.map((i) =>
+            element("option", { value: i, textContent: `row ${facts.quality.rows.number[facts.local.rows[i]]}` }),
+          ),
+        );
+        select.disabled = !found.length;
+        if (!found.includes(this.row)) this.row = found[0] ?? this.row;
+        select.value = this.row;
+        count.textContent = search.value.trim() ? `${found.length} found` : "";
       };
-      select.addEventListener("change", show);
-      show();
-      const label = element("label", {}, "Row", select);
-      return element("div", {}, element("div", { className: "choices" }, label), body);
+      const show = () => {
+        body.replaceChildren(...waterfall(facts, task, this.row, width));
+        said();
+      };
+      const count = element("span", { className: "read" });
+      count.setAttribute("role", "status");
+      list();
+      search.addEventListener("input", () => {
+        this.search = search.value;
+        list();
+        show();
+      });
+      select.addEventListener("change", () => {
+        this.row = Number(select.value);
+        show();
+      });
+      body.replaceChildren(...waterfall(facts, task, this.row, width));
+      return element(
+        "div",
+        {},
+        element("div", { className: "choices" }, element("label", {}, "Find rows", search), element("label", {}, "Row", select), count),
+        body,
+      );
     },
   },
 ];
 
+/** Whether a row has a number, or a value, that was asked for. */
+function matches(facts, i, text) {
+  const wanted = text.trim().toLowerCase();
+  if (!wanted) return true;
+  const at = facts.local.rows[i];
+  if (String(facts.quality.rows.number[at]) === wanted) return true;
+  if (/^[0-9.,+-]+$/.test(wanted)) return false;
+  return facts.learned.inputs.some((_, input) =>
+    `${inputName(facts, input)} ${cellOf(facts, input, at)}`.toLowerCase().includes(wanted),
+  );
+}
+
 /** The inputs of the rows shown, one list for each column; empty if the page does not have them. */
 function shownInputs(facts) {
   const rows = facts.quality?.rows;
-  if (rows && !rows.inputs.length && facts.what_if.file?.function.kernel) {
+  if (rows && !rows.inputs.length && !facts.quality.new && facts.what_if.file?.function.kernel) {
     rows.inputs = storedInputs(facts.what_if.file).map((column) => rows.position.map((n) => column[n]));
   }
   return rows?.inputs ?? [];
 }
 
 function rowsExplained(facts) {
-  const [shown, all] = [facts.local?.rows.length, facts.model.rows];
+  const [shown, all] = [facts.local?.rows.length, facts.quality?.rows?.total];
   const against = facts.local?.background;
   if (shown < all) return ` Explained are ${shown} of ${all} rows, spread evenly, each against ${against}.`;
   return against < all ? ` Each row is compared with ${against} of all ${all}, spread evenly.` : "";
@@ -68,84 +116,80 @@ function localTable(facts, task) {
     const row = facts.quality.rows.number[at];
     const parts = facts.local.parts[task][i].map(([input, value, std]) => ({
       row,
-      input: nameOf(facts, input),
+      input: inputName(facts, input),
       value: cellOf(facts, input, at),
       shapley: value,
-      std,
+      reach: std === null ? null : REACH * std,
     }));
     return [
-      { row, input: "(average prediction)", value: "", shapley: facts.local.base[task], std: null },
+      { row, input: "(average prediction)", value: "", shapley: facts.local.base[task][i], reach: null },
       ...parts,
       ...(facts.local.others
-        ? [{ row, input: "(all others)", value: "", shapley: facts.local.rest[task][i], std: null }]
+        ? [{ row, input: "(all others)", value: "", shapley: facts.local.rest[task][i], reach: null }]
         : []),
     ];
   });
 }
 
-/** The average, then each input's share, then the prediction. */
 function waterfall(facts, task, i, width) {
   const at = facts.local.rows[i];
-  const base = facts.local.base[task];
-  let level = base;
-  const step = (label, value, std) => {
-    const bar = { label, value, std, from: level, to: level + value };
-    level += value;
-    return bar;
-  };
-  const bars = facts.local.parts[task][i].map(([input, value, std]) => {
-    const cell = cellOf(facts, input, at);
-    return step(
-      cell === "" ? nameOf(facts, input) : `${clipped(18)(nameOf(facts, input))} = ${clipped(12)(cell)}`,
-      value,
-      std,
-    );
-  });
-  if (facts.local.others) bars.push(step(`${facts.local.others} others`, facts.local.rest[task][i], null));
+  const base = facts.local.base[task][i];
   const observed = facts.quality.rows.observed[task][at];
-  const names = bars.map((d) => d.label);
-  const seen = observed === null ? "not observed" : `observed ${short(observed)}`;
-  const row = facts.quality.rows.number[at];
-  const words = `Row ${row}: predicted ${short(level)}, ${seen}; the average prediction is ${short(base)}.`;
+  const parts = facts.local.parts[task][i].map(([input, value, std]) => ({
+    name: inputName(facts, input) + (cellOf(facts, input, at) === "" ? "" : ` = ${cellOf(facts, input, at)}`),
+    value,
+    reach: std === null ? null : REACH * std,
+  }));
+  if (facts.local.others)
+    parts.push({ name: `${counted(facts.local.others, "other input")}`, value: facts.local.rest[task][i], reach: null });
+  let level = base;
+  const bars = parts.map((part, row) => {
+    const from = level;
+    level += part.value;
+    return { ...part, row, from, to: level };
+  });
+  const names = bars.map((d) => d.name);
+  const { room, letters } = nameRoom(names, width, 260);
+  const has = observed !== null;
   return [
     plot(width, {
-      height: 50 + 24 * bars.length,
-      marginLeft: Math.min(230, width / 2.4),
-      marginRight: 60,
-      x: { label: `${axisName(facts.targets[task])} →`, grid: true, nice: true },
-      y: { label: null, domain: names, tickFormat: clipped(Math.floor(Math.min(230, width / 2.4) / 7)) },
+      height: 60 + 24 * bars.length,
+      marginLeft: room,
+      marginRight: 64,
+      x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
+      y: named(names, letters),
       marks: [
         Plot.barX(bars, {
-          y: "label",
+          y: "row",
           x1: "from",
           x2: "to",
           fill: (d) => (d.value >= 0 ? "var(--two)" : "var(--one)"),
           insetTop: 3,
           insetBottom: 3,
           tip: true,
-          title: (d) => `${d.label}\n${d.value >= 0 ? "+" : ""}${short(d.value)}${d.std ? ` ± ${short(d.std)}` : ""}`,
+          title: (d) => `${d.name}\n${signed(d.value)}${d.reach === null ? "" : ` (${short(d.value - d.reach)} to ${short(d.value + d.reach)})`}`,
         }),
         Plot.ruleY(
-          bars.filter((d) => d.std),
-          { y: "label", x1: (d) => d.to - d.std, x2: (d) => d.to + d.std, stroke: "currentColor", strokeWidth: 1.5 },
+          bars.filter((d) => d.reach),
+          { y: "row", x1: (d) => d.to - d.reach, x2: (d) => d.to + d.reach, stroke: "currentColor", strokeWidth: 1.5 },
         ),
         Plot.text(bars, {
-          y: "label",
-          x: (d) => Math.max(d.from, d.to + (d.std ?? 0)),
-          text: (d) => `${d.value >= 0 ? "+" : ""}${short(Number(d.value.toPrecision(3)))}`,
+          y: "row",
+          x: (d) => Math.max(d.from, d.to + (d.reach ?? 0)),
+          text: (d) => signed(Number(d.value.toPrecision(3))),
           dx: 5,
           textAnchor: "start",
           fill: "currentColor",
         }),
         Plot.ruleX([base], { stroke: "currentColor", strokeOpacity: 0.5 }),
         Plot.ruleX([level], { stroke: "var(--three)", strokeWidth: 2 }),
-        ...(observed === null ? [] : [Plot.ruleX([observed], { stroke: "currentColor", strokeDasharray: "3 3" })]),
+        ...(has ? [Plot.ruleX([observed], { stroke: "currentColor", strokeDasharray: "3 3" })] : []),
       ],
       color: { type: "identity" },
     }),
     element("p", {
       className: "note",
-      textContent: `${words} Grey line: average; green: prediction; dashed: observed.`,
+      textContent: `Thin line: average prediction ${short(base)}; green: prediction ${short(level)}${has ? `; dashed: observed ${short(observed)}` : ""}.`,
     }),
   ];
 }

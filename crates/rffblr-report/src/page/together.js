@@ -10,7 +10,14 @@ const TOGETHER_FIGURES = [
     read:
       "Left: of the targets as observed; middle: of what the model predicts; right: of what it misses. Blue " +
       "goes together, orange against each other; colour at the right is what the inputs do not explain.",
-    needs: (facts) => (facts.targets.length < 2 ? "There is one target only." : facts.together ? null : NEEDS_DATA),
+    finding: (facts) => {
+      const pairs = correlationOf(facts).filter((d) => d.view === "residuals" && d.a < d.b && d.correlation !== null);
+      const most = d3.greatest(pairs, (d) => Math.abs(d.correlation));
+      return most
+        ? `Of what the model misses, ${most.one} and ${most.other} go together most (correlation ${most.correlation.toFixed(2)}).`
+        : "Nothing is known of what the model misses in two targets at once.";
+    },
+    needs: (facts) => (facts.targets.length < 2 ? "there is one target" : facts.together ? null : NEEDS_DATA),
     table: correlationOf,
     draw(facts, task, width) {
       const shown = facts.targets.length;
@@ -20,46 +27,41 @@ const TOGETHER_FIGURES = [
         { className: "side" },
         ...["targets", "signal", "residuals"].map((view) => {
           const cells = correlationOf(facts).filter((d) => d.view === view);
-          const title = { targets: "Observed", signal: "Predicted", residuals: "Missed (leave-one-out residuals)" }[
-            view
-          ];
-          const room = Math.min(90, size / 3.2);
-          const upright = facts.targets.some((name) => name.length * 7 > (size - room) / shown);
+          const title = { targets: "Observed", signal: "Predicted", residuals: "Missed" }[view];
+          const names = facts.targets.map((_, c) => targetName(facts, c));
+          const { room, letters } = nameRoom(names, size, 100);
+          const upright = names.some((name) => name.length * 7 > (size - room) / shown);
           return element(
             "div",
             {},
             element("h4", { textContent: title }),
             plot(size, {
-              height: Math.min(size + (upright ? 60 : 0), room + shown * 44),
+              height: Math.min(size + (upright ? 60 : 0), (upright ? 110 : 50) + shown * 44),
               marginLeft: room,
-              marginBottom: upright ? 92 : 34,
-              x: {
-                label: null,
-                domain: facts.targets,
-                tickFormat: clipped(upright ? 11 : Math.max(3, Math.floor((size - room) / shown / 8))),
-                tickSize: 0,
-                tickRotate: upright ? -90 : 0,
-              },
-              y: { label: null, domain: facts.targets, tickFormat: clipped(11), tickSize: 0 },
+              marginRight: 4,
+              marginTop: 4,
+              marginBottom: upright ? 100 : 34,
+              x: named(names, upright ? 12 : Math.max(3, Math.floor((size - room) / shown / 7)), { tickRotate: upright ? -90 : 0 }),
+              y: named(names, letters),
               color: { type: "identity" },
               opacity: { type: "identity" },
               marks: [
                 Plot.cell(cells, {
-                  x: "one",
-                  y: "other",
+                  x: "a",
+                  y: "b",
                   inset: 0.5,
                   fill: (d) => (d.correlation >= 0 ? "var(--one)" : "var(--two)"),
-                  fillOpacity: (d) => Math.abs(d.correlation ?? 0),
+                  fillOpacity: (d) => tint(Math.abs(d.correlation ?? 0)),
                   tip: true,
                   title: (d) => `${d.one} and ${d.other}\n${short(d.correlation)}`,
                 }),
                 ...(shown <= 8
                   ? [
                       Plot.text(cells, {
-                        x: "one",
-                        y: "other",
+                        x: "a",
+                        y: "b",
                         text: (d) => (d.correlation === null ? "–" : d.correlation.toFixed(2)),
-                        fill: (d) => cellText(Math.abs(d.correlation ?? 0)),
+                        fill: "var(--text)",
                       }),
                     ]
                   : []),
@@ -74,8 +76,15 @@ const TOGETHER_FIGURES = [
 
 function correlationOf(facts) {
   return ["targets", "signal", "residuals"].flatMap((view) =>
-    facts.targets.flatMap((one, a) =>
-      facts.targets.map((other, b) => ({ view, one, other, correlation: facts.together[view][a][b] })),
+    facts.targets.flatMap((_, a) =>
+      facts.targets.map((_, b) => ({
+        view,
+        one: targetName(facts, a),
+        other: targetName(facts, b),
+        correlation: facts.together[view][a][b],
+        a,
+        b,
+      })),
     ),
   );
 }

@@ -1,6 +1,6 @@
-// The what-if panel: a form with one field for each input, and the prediction recomputed by formula.js at every change.
+// The what-if panel: a field for each input, and the prediction of every target recomputed by formula.js at every change.
 
-/** Raw inputs with what a field needs: kind, levels, where to start. */
+/** Raw inputs with what a field needs: kind, levels, range, and where to start if no row may be shown. */
 function fieldsOf(file, facts) {
   const raws = file.encoder
     ? file.encoder.inputs
@@ -10,149 +10,301 @@ function fieldsOf(file, facts) {
       }));
   const mayMiss = file.encoder ? file.encoder.missing === "impute" : false;
   let column = 0;
-  return raws.map(({ name, encoding }) => {
+  return raws.map(({ name, encoding }, i) => {
     const first = column;
-    const strip = facts.quality?.strips[first];
+    const known = facts.learned?.inputs[i];
+    const field = { name, label: inputAxis(facts, i), position: i, mayMiss, column: first };
     if (encoding === "presence") {
       column += 1;
-      return { name, levels: ["present"], start: "present", presence: true, mayMiss, column: first };
+      return { ...field, levels: ["present"], start: 0, presence: true };
     }
     if (encoding.categorical) {
       const { levels } = encoding.categorical;
       column += levels.length + 1;
-      return { name, levels, start: levels[0], mayMiss, column: first };
+      const most = known?.counts.length ? d3.maxIndex(known.counts) : 0;
+      return { ...field, levels, start: levels[most] };
     }
     const { date } = encoding;
     const number = date ?? encoding.numeric;
     column += 1 + (date ? 2 * date.cycles.length : 0) + (number.indicator ? 1 : 0);
     const spread = 2.5 * file.inputs.scale[first];
-    const range = strip
-      ? [strip.low, strip.high]
+    const seen = known?.histogram;
+    const range = seen
+      ? [seen.low, seen.high]
       : [file.inputs.mean[first] - spread, file.inputs.mean[first] + spread];
-    const unit = date ? `days since ${new Date(1000 * date.start).toISOString().slice(0, 10)}` : null;
-    return { name, unit, levels: null, start: Number(number.median.toPrecision(4)), mayMiss, column: first, range };
+    const since = date && `days since ${new Date(1000 * date.start).toISOString().slice(0, 10)}`;
+    return {
+      ...field,
+      label: since ? `${field.label}, ${since}` : field.label,
+      levels: null,
+      start: Number(number.median.toPrecision(4)),
+      range,
+      observed: Boolean(seen),
+      bars: seen ? seen.counts : [],
+    };
   });
+}
+
+/** The 90 % interval of a prediction of one target. */
+function intervalOf(found, task) {
+  return found.std === undefined ? null : [found.mean[task] - REACH * found.std, found.mean[task] + REACH * found.std];
+}
+
+/**
+ * What each of some changes adds to a prediction, over all orders of making them (Shapley values); with many changes, over
+ * sixteen orders. `at(changed)` gives the means with some of them made.
+ */
+function contributions(count, at) {
+  const zero = at([]).map(() => 0);
+  const sums = d3.range(count).map(() => [...zero]);
+  const orders = [];
+  if (count <= 4) permute([], d3.range(count), orders);
+  else
+    for (let k = 0; k < 8; k++) {
+      const order = d3.range(count).map((i) => (i * coprime(count, k) + Math.floor((k * count) / 8)) % count);
+      orders.push(order, [...order].reverse());
+    }
+  const known = new Map();
+  const value = (some) => {
+    const key = [...some].sort((a, b) => a - b).join();
+    if (!known.has(key)) known.set(key, at(some));
+    return known.get(key);
+  };
+  for (const order of orders) {
+    order.forEach((input, k) => {
+      const [before, after] = [value(order.slice(0, k)), value(order.slice(0, k + 1))];
+      after.forEach((mean, c) => (sums[input][c] += (mean - before[c]) / orders.length));
+    });
+  }
+  return { sums, exact: count <= 4 };
+}
+
+function permute(done, left, out) {
+  if (!left.length) out.push(done);
+  left.forEach((next, i) => permute([...done, next], [...left.slice(0, i), ...left.slice(i + 1)], out));
+}
+
+/** A step through 0 … count − 1 that comes by every place. */
+function coprime(count, k) {
+  const gcd = (a, b) => (b ? gcd(b, a % b) : a);
+  let step = 1 + ((k * 7) % count);
+  while (gcd(step, count) !== 1) step++;
+  return step;
+}
+
+/**
+ * How far a combination is from the nearest row, by the inputs that matter, and from where on that is farther than nearly
+ * all rows are from their neighbours; null where the page has no rows.
+ */
+function nearnessOf(facts, file, fields) {
+  const columns = shownInputs(facts);
+  if (!columns.length || columns[0].length < 20) return null;
+  const step = Math.ceil(columns[0].length / 500);
+  const rows = d3.range(0, columns[0].length, step).map((n) => decodeRow(file, columns.map((column) => column[n])));
+  const share = facts.learned.relevance.share;
+  const weight = fields.map((field) => d3.mean(share, (task) => task[field.position]));
+  const used = [...fields].sort((a, b) => weight[b.position] - weight[a.position]).slice(0, 20);
+  const along = (field, a, b) => {
+    if (a === null || b === null || field.levels) return a === b ? 0 : 1;
+    return Math.min(2, Math.abs(a - b) / (field.range[1] - field.range[0] || 1));
+  };
+  const distance = (a, b) => d3.sum(used, (field) => weight[field.position] * along(field, a[field.name], b[field.name]));
+  const nearest = (row, but) => d3.min(rows, (other) => (other === but ? Infinity : distance(row, other)));
+  const sample = rows.filter((_, i) => i % Math.ceil(rows.length / 120) === 0);
+  const usual = sample.map((row) => nearest(row, row)).sort(d3.ascending);
+  const limit = 1.2 * d3.quantile(usual, 0.98);
+  return (row) => nearest(row, null) > limit;
 }
 
 function drawWhatIf(facts, order) {
   const file = facts.what_if.file;
   const { predict } = predictorOf(file);
   const fields = fieldsOf(file, facts);
-  const values = Object.fromEntries(fields.map((field) => [field.name, field.presence ? 0 : field.start]));
-  let task = 0;
+  const typical = Object.fromEntries(fields.map((field) => [field.name, field.start]));
+  const central = facts.learned?.central ? decodeRow(file, facts.learned.central) : null;
+  let start = { ...(central ?? typical) };
+  const values = { ...start };
+  let task = 0,
+    others = 0,
+    isFar;
 
   const answer = element("div", { className: "answer", id: "what-if-answer" });
   answer.setAttribute("aria-live", "polite");
+  const warning = element("p", { className: "flag", id: "what-if-far" });
+  warning.setAttribute("role", "status");
+  const table = element("div", { id: "what-if-targets" });
+  const change = element("div", { id: "what-if-change" });
   const curve = element("div", { className: "drawing" });
-  const level = element(
-    "select",
-    { id: "what-if-level" },
-    ...facts.what_if.levels.map(([p]) => element("option", { value: p, textContent: `${p * 100} %` })),
-  );
-  level.value = "0.9";
   const swept = element(
     "select",
     { id: "what-if-sweep" },
-    ...order.map((i) => element("option", { value: i, textContent: fields[i].name })),
+    ...order.map((i) => element("option", { value: i, textContent: fields[i].label })),
   );
   const controls = new Map();
 
-  const predictAt = (raw) => predict(encodeRow(file, raw), facts.what_if.intervals ? task : undefined);
+  const predictAt = (raw, which) => predict(encodeRow(file, raw), facts.what_if.intervals ? which : undefined);
+
   function show() {
-    const found = predictAt(values);
-    const reach = facts.what_if.levels[level.selectedIndex][1];
-    const [mean, std] = [found.mean[task], found.std];
+    const found = predictAt(values, task);
+    const interval = intervalOf(found, task);
+    const mean = found.mean[task];
     // What a test reads, with every digit.
     answer.dataset.mean = mean;
-    answer.dataset.std = std ?? "";
-    answer.dataset.lower = std === undefined ? "" : mean - reach * std;
-    answer.dataset.upper = std === undefined ? "" : mean + reach * std;
+    answer.dataset.std = found.std ?? "";
+    answer.dataset.lower = interval ? interval[0] : "";
+    answer.dataset.upper = interval ? interval[1] : "";
     answer.replaceChildren(
-      `${facts.targets[task]} = ${short(mean)}`,
+      `${targetName(facts, task)}: ${short(mean)}${ofTarget(facts, task)}`,
       element("small", {
-        textContent:
-          std === undefined
-            ? ""
-            : `${short(mean - reach * std)} to ${short(mean + reach * std)} with ${level.value * 100} % probability; ` +
-              `standard deviation ${short(std)}, without noise ${short(found.latentStd)}`,
+        textContent: interval ? `${short(interval[0])} to ${short(interval[1])} with 90 % probability` : "",
       }),
     );
-    curve.replaceChildren(sweep(fields[swept.value], reach));
+    flag();
+    curve.replaceChildren(tidied(sweep(fields[swept.value]), `What if: ${targetName(facts, task)} along ${fields[swept.value].label}`));
+    showTargets(found);
+    clearTimeout(others);
+    others = setTimeout(() => showTargets(found, true), 60);
   }
 
+  /** What the data say nothing about. */
+  function flag() {
+    const outside = [];
+    for (const field of fields) {
+      const value = values[field.name];
+      const out = !field.levels && field.observed && value !== null && (value < field.range[0] || value > field.range[1]);
+      const unseen = field.levels && typeof value === "symbol";
+      if (out || unseen) outside.push(field);
+      const own = controls.get(field.name)?.flag;
+      if (own)
+        own.textContent = out
+          ? `outside of what was observed: ${short(field.range[0])} to ${short(field.range[1])}`
+          : unseen
+            ? "a level the model has never seen"
+            : "";
+    }
+    if (isFar === undefined) isFar = nearnessOf(facts, file, fields);
+    const far = !outside.length && isFar?.({ ...values });
+    warning.textContent = outside.length
+      ? `Beyond the data: ${outside.map((field) => field.label).join(", ")}. The prediction is a guess; believe its interval at most.`
+      : far
+        ? "Far from all rows: no row has a combination of inputs like this one. The prediction rests on others."
+        : "";
+    warning.hidden = !warning.textContent;
+  }
+
+  /** All targets, before and after; intervals of those that are not chosen come a moment later. */
+  function showTargets(found, all = false) {
+    const before = predict(encodeRow(file, start), undefined);
+    const rows = facts.targets.map((_, c) => {
+      const interval = c === task ? intervalOf(found, c) : all ? intervalOf(predictAt(values, c), c) : null;
+      return [
+        targetName(facts, c) + unitOf(facts.target_labels[c]),
+        short(before.mean[c]),
+        short(found.mean[c]),
+        interval ? `${short(interval[0])} to ${short(interval[1])}` : "–",
+        signed(found.mean[c] - before.mean[c]),
+      ];
+    });
+    table.replaceChildren(tableOf(["target", "before", "after", "90 % interval", "change"], rows, "All targets"));
+    table.querySelectorAll("tbody tr")[task].className = "chosen";
+    const changed = fields.filter((field) => values[field.name] !== start[field.name]);
+    if (!changed.length) {
+      change.replaceChildren(element("p", { className: "read", textContent: "Nothing is changed yet: move a slider." }));
+      return;
+    }
+    const at = (some) => {
+      const raw = { ...start };
+      some.forEach((i) => (raw[changed[i].name] = values[changed[i].name]));
+      return predict(encodeRow(file, raw), undefined).mean;
+    };
+    const { sums, exact } = contributions(changed.length, at);
+    const lines = changed
+      .map((field, i) => ({ field, by: sums[i][task] }))
+      .sort((a, b) => Math.abs(b.by) - Math.abs(a.by))
+      .slice(0, 12)
+      .map(({ field, by }) => `${field.label}: ${written(field, start[field.name])} → ${written(field, values[field.name])} (${signed(by)})`);
+    change.replaceChildren(
+      element("p", {
+        className: "read",
+        textContent: `What the changes add to ${targetName(facts, task)}${exact ? "" : ", averaged over 16 orders of making them"}:`,
+      }),
+      element("ul", {}, ...lines.map((textContent) => element("li", { textContent }))),
+    );
+  }
+
+  const written = (field, value) =>
+    value === null ? "missing" : typeof value === "symbol" ? "another" : field.presence ? "present" : field.levels ? value : short(value);
+
   /** The prediction while one input runs through its range and the others stay. */
-  function sweep(field, reach) {
+  function sweep(field) {
     const width = Math.max(260, curve.clientWidth || 520);
     const at = (value) => {
-      const { mean, std } = predictAt({ ...values, [field.name]: value });
-      const half = std === undefined ? 0 : reach * std;
-      return { value, mean: mean[task], lower: mean[task] - half, upper: mean[task] + half };
+      const found = predictAt({ ...values, [field.name]: value }, task);
+      const [lower, upper] = intervalOf(found, task) ?? [found.mean[task], found.mean[task]];
+      return { value, mean: found.mean[task], lower, upper };
     };
     const now = { ...at(values[field.name]), value: values[field.name] };
+    const title = (d) => `${short(d.mean)}\n${short(d.lower)} to ${short(d.upper)}`;
     if (field.levels) {
-      const points = field.presence ? [0, null].map(at) : field.levels.slice(0, 30).map(at);
-      const name = (d) => (field.presence ? (d.value === null ? "missing" : "present") : (d.value ?? "missing"));
+      const points = (field.presence ? [0, null] : field.levels.slice(0, 20)).map((value, i) => ({ ...at(value), i }));
+      const names = points.map((d) => (field.presence ? (d.value === null ? "missing" : "present") : String(d.value)));
+      const { room, letters } = nameRoom(names, width, 150);
       return plot(width, {
-        height: 260,
-        marginBottom: 46,
-        x: { label: field.name, tickFormat: clipped(10), domain: points.map(name) },
-        y: { label: `↑ ${axisName(facts.targets[task])}`, grid: true, nice: true },
+        height: 50 + 20 * points.length,
+        marginLeft: room,
+        marginRight: 12,
+        y: named(names, letters),
+        x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: 4 },
         marks: [
-          Plot.ruleX(points, {
-            x: name,
-            y1: "lower",
-            y2: "upper",
-            stroke: "var(--one)",
-            strokeOpacity: 0.35,
-            strokeWidth: 6,
-          }),
+          Plot.ruleY(points, { y: "i", x1: "lower", x2: "upper", stroke: "var(--one)", strokeOpacity: 0.35, strokeWidth: 6 }),
           Plot.dot(points, {
-            x: name,
-            y: "mean",
+            y: "i",
+            x: "mean",
             fill: (d) => (d.value === now.value ? "var(--two)" : "var(--one)"),
-            r: 4,
+            symbol: (d) => (d.value === now.value ? "diamond" : "circle"),
+            r: 4.5,
             tip: true,
+            title: (d) => `${names[d.i]}\n${title(d)}`,
           }),
         ],
+        color: { type: "identity" },
+        symbol: { type: "identity" },
       });
     }
-    const steps = 48;
+    const steps = 40;
     const [low, high] = [
       Math.min(field.range[0], now.value ?? field.range[0]),
       Math.max(field.range[1], now.value ?? field.range[1]),
     ];
     const points = d3.range(steps + 1).map((i) => at(low + ((high - low) * i) / steps));
     return plot(width, {
-      height: 260,
-      x: { label: `${axisName(field.name)} →` },
-      y: { label: `↑ ${axisName(facts.targets[task])}`, grid: true, nice: true },
+      height: 240,
+      marginRight: 14,
+      x: { label: `${field.label} →`, ticks: width < 400 ? 4 : undefined },
+      y: { label: `↑ ${targetAxis(facts, task)}`, grid: true, nice: true },
       marks: [
+        // What was not observed is hatched by its edge.
+        ...(field.observed
+          ? [Plot.ruleX(field.range.filter((v) => v > low && v < high), { stroke: "var(--quiet)", strokeDasharray: "2 3" })]
+          : []),
         Plot.areaY(points, { x: "value", y1: "lower", y2: "upper", fill: "var(--one)", fillOpacity: 0.16 }),
         Plot.lineY(points, { x: "value", y: "mean", stroke: "var(--one)", strokeWidth: 2 }),
         ...(now.value === null
           ? []
           : [
               Plot.ruleX([now], { x: "value", stroke: "var(--two)", strokeDasharray: "3 3" }),
-              Plot.dot([now], { x: "value", y: "mean", fill: "var(--two)", r: 5 }),
+              Plot.dot([now], { x: "value", y: "mean", fill: "var(--two)", symbol: "diamond", r: 6 }),
             ]),
-        Plot.tip(
-          points,
-          Plot.pointerX({
-            x: "value",
-            y: "mean",
-            title: (d) => `${field.name} ${short(d.value)}\n${short(d.mean)}\n${short(d.lower)} to ${short(d.upper)}`,
-          }),
-        ),
+        Plot.tip(points, Plot.pointerX({ x: "value", y: "mean", title: (d) => `${field.label} ${short(d.value)}\n${title(d)}` })),
       ],
     });
   }
 
-  /** A field for an input. An empty number is a missing one, where the model knows such. */
-  function fieldFor(field) {
-    let control;
+  /** The number or the level of an input. An empty number is a missing one, where the model knows such. */
+  function controlOf(field) {
     if (field.levels) {
       const extra = [...(field.mayMiss ? ["(missing)"] : []), ...(field.presence ? [] : ["(another)"])];
-      control = element(
+      const control = element(
         "select",
         {},
         ...[...field.levels, ...extra].map((text, i) => element("option", { value: i, textContent: text })),
@@ -169,41 +321,69 @@ function drawWhatIf(facts, order) {
               : Symbol.for("another");
         show();
       });
-      control.load = (value) =>
-        (control.value =
-          value === null
-            ? field.mayMiss
-              ? field.levels.length
-              : 0
-            : field.presence
-              ? 0
-              : field.levels.indexOf(value));
-    } else {
-      control = element("input", { type: "number", step: "any" });
-      control.addEventListener("input", () => {
-        const empty = control.value.trim() === "";
-        const bad = control.validity.badInput || (empty && !field.mayMiss);
-        control.setCustomValidity(bad ? "write a number" : "");
-        if (bad) return;
-        values[field.name] = empty ? null : Number(control.value);
-        show();
-      });
-      control.load = (value) => (control.value = value === null ? "" : value);
-      if (field.mayMiss) control.placeholder = "missing";
+      control.load = (value) => {
+        const at = value === null ? (field.mayMiss ? field.levels.length : 0) : field.presence ? 0 : field.levels.indexOf(value);
+        control.value = at;
+      };
+      return { control, parts: [control] };
     }
-    control.dataset.input = field.name;
-    control.load(field.presence ? 0 : field.start);
-    control.addEventListener("focus", () => {
-      if (order.includes(fields.indexOf(field)) && swept.value !== String(fields.indexOf(field))) {
-        swept.value = fields.indexOf(field);
-        show();
-      }
+    const control = element("input", { type: "number", step: "any" });
+    const [low, high] = field.range;
+    const slider = element("input", { type: "range", min: low, max: high, step: (high - low) / 200 || "any" });
+    slider.setAttribute("aria-label", `${field.label}, slider over what was observed`);
+    control.addEventListener("input", () => {
+      const empty = control.value.trim() === "";
+      const bad = control.validity.badInput || (empty && !field.mayMiss);
+      control.setCustomValidity(bad ? "write a number" : "");
+      if (bad) return;
+      values[field.name] = empty ? null : Number(control.value);
+      if (!empty) slider.value = control.value;
+      show();
     });
+    slider.addEventListener("input", () => {
+      values[field.name] = Number(Number(slider.value).toPrecision(4));
+      control.value = values[field.name];
+      show();
+    });
+    control.load = (value) => {
+      control.value = value === null ? "" : value;
+      if (value !== null) slider.value = value;
+    };
+    if (field.mayMiss) control.placeholder = "missing";
+    const most = d3.max(field.bars) || 1;
+    const bars = element(
+      "div",
+      { className: "density" },
+      ...field.bars.map((count) => {
+        const bar = element("i");
+        bar.style.height = `${(100 * count) / most}%`;
+        return bar;
+      }),
+    );
+    bars.setAttribute("aria-hidden", "true");
+    return { control, parts: [control, ...(field.bars.length ? [bars] : []), slider] };
+  }
+
+  function fieldFor(field) {
+    const { control, parts } = controlOf(field);
+    control.id = `what-if-${field.position}`;
+    control.dataset.input = field.name;
+    control.flag = element("span", { className: "flag" });
+    control.flag.setAttribute("role", "status");
+    control.load(values[field.name]);
+    for (const part of parts.filter((part) => part.matches("input, select")))
+      part.addEventListener("focus", () => {
+        if (swept.value !== String(field.position)) {
+          swept.value = field.position;
+          show();
+        }
+      });
     controls.set(field.name, control);
-    return element("label", {}, field.unit ? `${field.name}, ${field.unit}` : field.name, control);
+    return element("div", { className: "field" }, element("label", { htmlFor: control.id, textContent: field.label }), ...parts, control.flag);
   }
 
   function load(raw) {
+    start = { ...raw };
     for (const field of fields) {
       values[field.name] = raw[field.name];
       controls.get(field.name).load(raw[field.name]);
@@ -211,55 +391,51 @@ function drawWhatIf(facts, order) {
     show();
   }
 
-  const MOST = 12;
+  const MOST = 10;
   const first = element("div", { className: "fields" }, ...order.slice(0, MOST).map((i) => fieldFor(fields[i])));
-  const others = order.slice(MOST);
-  const rest = others.length
+  const more = order.slice(MOST);
+  const rest = more.length
     ? [
         element(
           "details",
           {},
-          element("summary", { textContent: `${others.length} more inputs` }),
-          element("div", { className: "fields" }, ...others.map((i) => fieldFor(fields[i]))),
+          element("summary", { textContent: `${more.length} more inputs` }),
+          element("div", { className: "fields" }, ...more.map((i) => fieldFor(fields[i]))),
         ),
       ]
     : [];
-  const choices = element(
-    "div",
-    { className: "choices" },
-    element("label", {}, "Interval", level),
-    element("label", {}, "Curve along", swept),
-  );
+  const choices = element("div", { className: "choices" }, element("label", {}, "Curve along", swept));
   const rows = facts.quality?.rows;
   const inputs = shownInputs(facts);
-  if (inputs.length) {
-    const pick = element(
-      "select",
-      { id: "what-if-row" },
-      element("option", { value: "", textContent: "typical values" }),
-      ...rows.number.map((number, i) => element("option", { value: i, textContent: `row ${number}` })),
-    );
-    const typical = { ...values };
-    pick.addEventListener("change", () =>
-      load(
-        pick.value === ""
-          ? typical
-          : decodeRow(
-              file,
-              inputs.map((column) => column[pick.value]),
-            ),
-      ),
-    );
-    choices.prepend(element("label", {}, "Start from", pick));
+  const centre = central ? (rows && !facts.quality.new ? `the most central row${numberOf(rows)}` : "the most central row") : "typical values";
+  function numberOf(rows) {
+    const at = rows.position.indexOf(facts.learned.central_row);
+    return at < 0 ? "" : `, row ${rows.number[at]}`;
   }
-  level.addEventListener("change", show);
+  const pick = element(
+    "select",
+    { id: "what-if-row" },
+    element("option", { value: "", textContent: centre }),
+    ...(inputs.length ? rows.number.map((number, i) => element("option", { value: i, textContent: `row ${number}` })) : []),
+  );
+  pick.addEventListener("change", () =>
+    load(
+      pick.value === ""
+        ? (central ?? typical)
+        : decodeRow(
+            file,
+            inputs.map((column) => column[pick.value]),
+          ),
+    ),
+  );
+  choices.prepend(element("label", {}, "Start from", pick));
   swept.addEventListener("change", show);
   const note = facts.what_if.absent ? [element("p", { className: "note", textContent: facts.what_if.absent })] : [];
   const panel = element(
     "div",
     { className: "what-if" },
     element("div", {}, choices, first, ...rest),
-    element("div", {}, answer, ...note, curve),
+    element("div", {}, element("div", { className: "sticky" }, answer, warning), table, change, ...note, curve),
   );
   return {
     panel,

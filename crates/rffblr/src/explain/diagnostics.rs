@@ -49,24 +49,35 @@ pub struct TaskCorrelation {
 /// Leave-one-out diagnostics for the very data the model was fitted to.
 pub fn diagnostics(model: &Model, data: &Dataset) -> Result<Diagnostics> {
     let (prediction, leverage) = model.left_out(data)?;
-    let targets = data.targets();
-    let counts = |n: usize, c: usize| !targets[(n, c)].is_nan() && data.weights().is_none_or(|w| w[n] > 0.0);
-    let cells = |value: &dyn Fn(usize, usize) -> f64| {
-        Mat::from_fn(data.rows(), targets.ncols(), |n, c| if counts(n, c) { value(n, c) } else { f64::NAN })
-    };
-    let residual = cells(&|n, c| targets[(n, c)] - prediction.mean[(n, c)]);
-    let standardised = cells(&|n, c| residual[(n, c)] / prediction.std[(n, c)]);
-    Ok(Diagnostics {
-        transform: cells(&|n, c| normal::cdf(standardised[(n, c)])),
-        influence: cells(&|n, c| leverage[(n, c)] * standardised[(n, c)]),
-        leverage: cells(&|n, c| leverage[(n, c)]),
-        residual,
-        standardised,
-        prediction,
-    })
+    Ok(Diagnostics::new(prediction, &leverage, data))
+}
+
+/// The same for rows the model was not fitted to, which are predicted as they are: they have no leverage and no influence.
+pub fn new_row_diagnostics(model: &Model, data: &Dataset) -> Result<Diagnostics> {
+    let prediction = model.predict(data.inputs())?;
+    let none = Mat::zeros(data.rows(), data.targets().ncols());
+    Ok(Diagnostics::new(prediction, &none, data))
 }
 
 impl Diagnostics {
+    fn new(prediction: Prediction, leverage: &Mat<f64>, data: &Dataset) -> Diagnostics {
+        let targets = data.targets();
+        let counts = |n: usize, c: usize| !targets[(n, c)].is_nan() && data.weights().is_none_or(|w| w[n] > 0.0);
+        let cells = |value: &dyn Fn(usize, usize) -> f64| {
+            Mat::from_fn(data.rows(), targets.ncols(), |n, c| if counts(n, c) { value(n, c) } else { f64::NAN })
+        };
+        let residual = cells(&|n, c| targets[(n, c)] - prediction.mean[(n, c)]);
+        let standardised = cells(&|n, c| residual[(n, c)] / prediction.std[(n, c)]);
+        Diagnostics {
+            transform: cells(&|n, c| normal::cdf(standardised[(n, c)])),
+            influence: cells(&|n, c| leverage[(n, c)] * standardised[(n, c)]),
+            leverage: cells(&|n, c| leverage[(n, c)]),
+            residual,
+            standardised,
+            prediction,
+        }
+    }
+
     /// The share of observations inside central intervals of each level, strictly between 0 and 1.
     pub fn calibration(&self, levels: &[f64]) -> Vec<Calibration> {
         let inside = |level: f64, cells: &mut dyn Iterator<Item = f64>| {

@@ -39,7 +39,7 @@ impl<'a> Around<'a> {
             }
             Part::Kernel(machine) => Around::Kernel {
                 machine,
-                distances: machine.kernel.without(&[]).distances(&machine.inputs, rows.as_ref(), threads),
+                distances: machine.kernel.distances(&machine.inputs, rows.as_ref(), threads),
                 slopes: machine.slopes(threads).0,
             },
         }

@@ -27,6 +27,7 @@ mod functional;
 mod game;
 mod hybrids;
 mod kernels;
+mod left_out;
 mod partial;
 mod quadratic;
 mod relevance;
@@ -35,15 +36,17 @@ mod spread;
 #[cfg(test)]
 mod tests;
 
-pub use diagnostics::{Calibration, Diagnostics, TaskCorrelation, diagnostics, task_correlation};
+pub use diagnostics::{Calibration, Diagnostics, TaskCorrelation, diagnostics, new_row_diagnostics, task_correlation};
 pub use partial::{PartialDependence, Point, Value};
-pub use relevance::{Relevance, VarianceShares};
-pub use shapley::Shapley;
+pub use relevance::VarianceShares;
+pub use shapley::{LeftOutShapley, Shapley};
 
 use crate::data::{DateEncoding, Encoding, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef, select_rows};
 use crate::model::Model;
+use partial::Averaged;
+use std::sync::OnceLock;
 
 /// One input as the user knows it, and the columns of the model that belong to it.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +80,25 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// Whether the first column is a number of its own, of days for a date.
+    pub fn is_number(&self) -> bool {
+        matches!(self, Kind::Number { .. } | Kind::Date(_))
+    }
+}
+
+impl Input {
+    /// The column that marks missing cells, if there is one.
+    pub fn mark(&self) -> Option<usize> {
+        let marked = match &self.kind {
+            Kind::Number { median } => median.is_some(),
+            Kind::Date(date) => date.indicator,
+            Kind::Presence | Kind::Text { .. } => true,
+        };
+        self.columns.last().copied().filter(|_| marked)
+    }
+}
+
 /// Explains a model by how it behaves around its training rows.
 pub struct Explainer<'a> {
     model: &'a Model,
@@ -87,6 +109,8 @@ pub struct Explainer<'a> {
     standardised: Mat<f64>,
     /// Share of each row; they sum to one.
     share: Vec<f64>,
+    /// What partial dependences have in common, when there was one.
+    averaged: OnceLock<Averaged<'a>>,
 }
 
 impl<'a> Explainer<'a> {
@@ -112,6 +136,7 @@ impl<'a> Explainer<'a> {
             rows: rows.to_owned(),
             standardised: model.standardised_inputs(rows)?,
             share: (0..rows.nrows()).map(|row| weight(row) / largest / total).collect(),
+            averaged: OnceLock::new(),
         })
     }
 

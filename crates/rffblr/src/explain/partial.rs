@@ -3,13 +3,14 @@
 use super::functional::{Applied, Terms, apply};
 use super::{Background, Explainer, Kind};
 use crate::error::Result;
-use crate::kernel::{Distances, Kernel, KernelMachine};
+use crate::kernel::{Distances, Family, Kernel, KernelMachine};
 use crate::linalg::{Mat, Threads, dot};
 use crate::model::{Part, Waves};
 use rayon::prelude::*;
 
-/// Most background rows a partial dependence averages over; more are thinned evenly.
-const MOST_ROWS: usize = 1000;
+/// Most pairs of a background row and a term, or of two background rows: so many rows a partial dependence averages over,
+/// thinned evenly.
+const MOST_PAIRS: usize = 600_000;
 
 /// What an input is set to.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,7 @@ pub struct PartialDependence {
     pub background: Vec<usize>,
 }
 
-impl Explainer<'_> {
+impl<'a> Explainer<'a> {
     /// Points to show an input at: all levels of a text; the distinct values of a number if they are at most `most`, else
     /// `most` values evenly spaced from its 1st to its 99th percentile; a missing cell last if the model knows them.
     pub fn points(&self, input: usize, most: usize) -> Result<Vec<Point>> {
@@ -117,26 +118,52 @@ impl Explainer<'_> {
         columns: &[usize],
         set: Vec<Vec<f64>>,
     ) -> Result<PartialDependence> {
-        let background = self.background(MOST_ROWS);
+        let Averaged { background, distances } = self.averaged.get_or_init(|| self.averaged());
         let values = self.standardised_points(columns, &set)?;
         let set = Set { columns, values: &values };
-        let Applied { mut mean, std } = apply(self.model, |part| {
+        let Applied { mut mean, std, .. } = apply(self.model, |part| {
             let (values, prior) = match part {
                 Part::Waves(waves) => {
-                    (averaged_waves(waves, &set, &background, part.terms()), vec![0.0; values.nrows()])
+                    (averaged_waves(waves, &set, background, part.terms()), vec![0.0; values.nrows()])
                 }
                 Part::Kernel(machine) => {
-                    (averaged_kernel(machine, &set, &background), averaged_prior(machine, &set, &background))
+                    let known = distances.iter().find(|whole| std::ptr::eq(whole.machine, machine));
+                    let again;
+                    let whole = match known {
+                        Some(whole) => whole,
+                        None => {
+                            again = Whole::new(machine, background);
+                            &again
+                        }
+                    };
+                    (
+                        averaged_kernel(machine, &set, background, &whole.to_rows),
+                        averaged_prior(machine, &set, background, &whole.within),
+                    )
                 }
             };
-            Terms { values, prior: Some(prior) }
+            Terms { values, prior: Some(prior), directions: None }
         });
         let shift = self.model.target_shift();
         for (c, shift) in shift.iter().enumerate() {
             mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v += shift);
         }
         let std = std.unwrap_or_else(|| Mat::zeros(mean.nrows(), mean.ncols()));
-        Ok(PartialDependence { inputs, points, mean, std, background: background.rows })
+        Ok(PartialDependence { inputs, points, mean, std, background: background.rows.clone() })
+    }
+
+    /// The rows to average over, and how far they are from the training rows and from each other.
+    fn averaged(&self) -> Averaged<'a> {
+        let parts = self.model.function.parts();
+        let terms = parts.iter().map(|(_, part)| part.terms()).max().unwrap_or(1);
+        let most = (1..=self.rows.nrows()).rev().find(|&rows| rows * rows.max(terms) <= MOST_PAIRS);
+        let background = self.background(most.unwrap_or(1));
+        let distances = |(_, part): (Vec<usize>, Part<'a>)| match part {
+            Part::Waves(_) => None,
+            Part::Kernel(machine) => Some(Whole::new(machine, &background)),
+        };
+        let distances = parts.into_iter().filter_map(distances).collect();
+        Averaged { background, distances }
     }
 
     /// Encoded values of some columns, on the scale of the fit: points×columns.
@@ -150,6 +177,33 @@ impl Explainer<'_> {
         }
         let standardised = self.model.standardised_inputs(table.as_ref())?;
         Ok(crate::linalg::select_columns(standardised.as_ref(), columns))
+    }
+}
+
+/// What all partial dependences of a model have in common.
+pub(super) struct Averaged<'a> {
+    background: Background,
+    /// For each machine.
+    distances: Vec<Whole<'a>>,
+}
+
+/// Distances from the background rows along all inputs, in the kernel of one machine.
+struct Whole<'a> {
+    machine: &'a KernelMachine,
+    /// To the training rows.
+    to_rows: Distances,
+    /// To each other.
+    within: Distances,
+}
+
+impl<'a> Whole<'a> {
+    fn new(machine: &'a KernelMachine, background: &Background) -> Whole<'a> {
+        let (rows, threads) = (&background.standardised, Threads::current());
+        Whole {
+            machine,
+            to_rows: machine.kernel.distances(rows, machine.inputs.as_ref().as_ref(), threads),
+            within: machine.kernel.distances(rows, rows.as_ref(), threads),
+        }
     }
 }
 
@@ -206,16 +260,15 @@ fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: 
 }
 
 /// κ from each training row to the set rows, averaged over the background.
-fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Mat<f64> {
+fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Background, whole: &Distances) -> Mat<f64> {
     let (kernel, centres) = (&machine.kernel, machine.inputs.as_ref());
-    let rest = kernel.without(set.columns).distances(&background.standardised, centres.as_ref(), Threads::current());
     let others: Vec<usize> = (0..centres.ncols()).filter(|d| !set.columns.contains(d)).collect();
     let linear: Vec<f64> =
         others.iter().map(|&d| dot(&background.share, background.standardised.col_as_slice(d))).collect();
     let points = set.values.nrows();
     let one_centre = |n: usize| {
         // Both families are products of what is set and the rest.
-        let [rbf, laplace_l1] = averages(kernel, &rest, n, background);
+        let [rbf, laplace_l1] = averages(kernel, whole, (centres, n), set, background);
         let straight: f64 = others.iter().zip(&linear).map(|(&d, mean)| mean * centres[(n, d)]).sum();
         let at = |v: usize| {
             let (mut square, mut absolute, mut product) = (0.0, 0.0, straight);
@@ -238,23 +291,37 @@ fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Backgrou
     Mat::from_fn(centres.nrows(), points, |n, v| columns[n][v])
 }
 
-/// What each family has on average over the background for column n of the distances.
-fn averages(kernel: &Kernel, rest: &Distances, n: usize, background: &Background) -> [f64; 2] {
-    [(kernel.rbf, &rest.square), (kernel.laplace_l1, &rest.absolute)].map(|(family, distance)| {
-        let mut values = distance.col_as_slice(n).to_vec();
-        family.decay(&mut values);
-        dot(&background.share, &values)
-    })
+/// What each family has on average over the background along the inputs that are not set, from a row to which the whole
+/// distances are known.
+fn averages(
+    kernel: &Kernel,
+    whole: &Distances,
+    (rows, n): (&Mat<f64>, usize),
+    set: &Set<'_>,
+    background: &Background,
+) -> [f64; 2] {
+    let average = |family: Family, whole: &Mat<f64>, size: &dyn Fn(usize, f64) -> f64| {
+        let mut rest = whole.col_as_slice(n).to_vec();
+        for &d in set.columns {
+            let column = background.standardised.col_as_slice(d).iter();
+            rest.iter_mut().zip(column).for_each(|(rest, value)| *rest -= size(d, value - rows[(n, d)]));
+        }
+        family.decay(&mut rest);
+        dot(&background.share, &rest)
+    };
+    [
+        average(kernel.rbf, &whole.square, &|_, delta| delta * delta),
+        average(kernel.laplace_l1, &whole.absolute, &|d, delta| kernel.input_scales[d] * delta.abs()),
+    ]
 }
 
 /// Prior variance of a partial dependence: κ between all pairs of background rows set to the same point, where
 /// what is set makes no difference but in the links.
-fn averaged_prior(machine: &KernelMachine, set: &Set<'_>, background: &Background) -> Vec<f64> {
+fn averaged_prior(machine: &KernelMachine, set: &Set<'_>, background: &Background, whole: &Distances) -> Vec<f64> {
     let (kernel, rows) = (&machine.kernel, &background.standardised);
-    let rest = kernel.without(set.columns).distances(rows, rows.as_ref(), Threads::current());
     let count = background.share.len();
     let one_row = |z: usize| {
-        let [rbf, laplace_l1] = averages(kernel, &rest, z, background);
+        let [rbf, laplace_l1] = averages(kernel, whole, (rows, z), set, background);
         kernel.sum(0.0, rbf, laplace_l1)
     };
     let each: Vec<f64> = (0..count).into_par_iter().map(one_row).collect();

@@ -2,35 +2,16 @@
 
 use super::hybrids::Around;
 use super::quadratic::deviations;
-use super::{Background, Explainer, Shapley};
+use super::{Background, Explainer};
 use crate::error::Result;
 use crate::linalg::{Mat, dot, select_rows};
 use crate::model::Part;
 use rayon::prelude::*;
 
-/// Kernel or cosine values worth a second or two on two cores.
-const VALUES: f64 = 8e8;
-/// Operations worth as long, and the most background rows all pairs of which have a joint covariance.
-const OPERATIONS: f64 = 1e10;
+/// Operations worth a few tenths of a second on two cores, for the variances and for their deviations; and the most
+/// background rows all pairs of which have a joint covariance.
+const OPERATIONS: f64 = 3e9;
 const PAIRED: usize = 32;
-/// Fewest background rows for which deviations of Shapley values say something.
-const FEWEST: usize = 8;
-
-/// Relevance of each input for each task, in two ways.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Relevance {
-    /// By variances.
-    pub variance: VarianceShares,
-    /// Mean absolute Shapley value (inputs × tasks) over the rows explained in `shapley`, in the unit of the target.
-    pub mean_absolute_shapley: Mat<f64>,
-    /// Upper bound of its posterior standard deviation: the mean of those of the values. `None` where a kernel
-    /// machine has too many inputs to have them in a few seconds.
-    pub mean_absolute_shapley_std: Option<Mat<f64>>,
-    /// Rows explained in `shapley`.
-    pub explained: Vec<usize>,
-    /// Those values, with deviations unless a kernel machine has many inputs.
-    pub shapley: Shapley,
-}
 
 /// Shares of the variance of the prediction, inputs × tasks.
 ///
@@ -59,47 +40,8 @@ pub struct VarianceShares {
 }
 
 impl Explainer<'_> {
-    /// Relevance of every input. Where all rows would take longer than a few seconds on two cores, rows are thinned
+    /// Relevance of every input. Where all rows would take longer than about half a second on two cores, rows are thinned
     /// evenly; the result names those used.
-    pub fn relevance(&self) -> Result<Relevance> {
-        let variance = self.variance_shares()?;
-        let (plain, with_std) = (self.affordable_sample(false), self.affordable_sample(true));
-        let sample = |(rows, against): (usize, usize), uncertain: bool| {
-            let sample = self.background(rows);
-            let rows = select_rows(self.rows.as_ref(), &sample.rows);
-            let found = match uncertain {
-                true => self.shapley_with_std(rows.as_ref(), against),
-                false => self.shapley(rows.as_ref(), against),
-            };
-            found.map(|found| (found, sample))
-        };
-        // For fewer rows, but with deviations, unless these are much fewer.
-        let uncertain = 2 * with_std.1 >= plain.1 && 2 * with_std.0 >= plain.0;
-        let (shapley, explained) = sample(if uncertain { with_std } else { plain }, uncertain)?;
-        let (inputs, tasks) = variance.total.shape();
-        let mean_absolute = |tables: &[Mat<f64>], share: &[f64]| {
-            Mat::from_fn(inputs, tasks, |input, c| {
-                tables[c].col_as_slice(input).iter().zip(share).map(|(value, share)| share * value.abs()).sum()
-            })
-        };
-        let mean_absolute_shapley_std = match &shapley.std {
-            Some(std) => Some(mean_absolute(std, &explained.share)),
-            None if with_std.1 < FEWEST => None,
-            None => {
-                let (few, explained) = sample(with_std, true)?;
-                few.std.map(|std| mean_absolute(&std, &explained.share))
-            }
-        };
-        Ok(Relevance {
-            variance,
-            mean_absolute_shapley: mean_absolute(&shapley.values, &explained.share),
-            mean_absolute_shapley_std,
-            explained: explained.rows,
-            shapley,
-        })
-    }
-
-    /// The part of [`Explainer::relevance`] without Shapley values, at a small part of its cost.
     pub fn variance_shares(&self) -> Result<VarianceShares> {
         let (background, few) = (self.background(self.affordable_pairs()), self.background(self.affordable_joint()));
         let signal = self.signal(&background)?;
@@ -126,6 +68,7 @@ impl Explainer<'_> {
     /// The total shares alone, over few background rows: a first look that takes a fraction of a second on two cores.
     /// Inputs × tasks, and the number of rows.
     pub fn first_look(&self) -> Result<(Mat<f64>, usize)> {
+        const FEWEST: usize = 8;
         let background = self.background((self.affordable_pairs() / 5).max(FEWEST));
         let (signal, found) = (self.signal(&background)?, self.exchanged(&background));
         let share = |input: usize, c: usize| if signal[c] > 0.0 { found[c][input].1 / signal[c] } else { 0.0 };
@@ -163,14 +106,14 @@ impl Explainer<'_> {
         Ok((0..prediction.ncols()).map(task).collect())
     }
 
-    /// Background rows all pairs of which can be looked at for every input.
+    /// Background rows all pairs of which can be looked at for every input and task.
     fn affordable_pairs(&self) -> usize {
-        let terms = |(_, part): &(Vec<usize>, Part<'_>)| match part {
-            Part::Waves(waves) => waves.basis.cosines(),
-            Part::Kernel(machine) => machine.inputs.nrows(),
+        let operations = |(tasks, part): &(Vec<usize>, Part<'_>)| match part {
+            Part::Waves(waves) => 2 * waves.basis.cosines() * tasks.len(),
+            Part::Kernel(machine) => 2 * machine.inputs.nrows() * tasks.len(),
         };
-        let terms: usize = self.model.function.parts().iter().map(terms).sum();
-        (VALUES / (terms * self.inputs.len()).max(1) as f64).sqrt() as usize
+        let each: usize = self.model.function.parts().iter().map(operations).sum();
+        (OPERATIONS / (each * self.inputs.len()).max(1) as f64).sqrt() as usize
     }
 
     /// Background rows whose pairs can have their joint covariance computed for every input and task.

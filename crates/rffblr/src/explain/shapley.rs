@@ -3,15 +3,21 @@
 use super::functional::{Terms, apply};
 use super::game::{Angles, LANES, Lane, Rules, Scratch, waves};
 use super::kernels::Games;
+use super::left_out::directions;
 use super::{Background, Explainer};
+use crate::data::expect_count;
 use crate::error::Result;
 use crate::kernel::{Family, KernelMachine};
-use crate::linalg::{Mat, MatRef, dot};
-use crate::model::{Function, Part, Waves};
+use crate::linalg::{Mat, MatRef, dot, select_rows};
+use crate::model::{Function, Part, Prediction, Waves};
 use rayon::prelude::*;
 
-/// Processor time that an explanation may take: ten seconds on two cores.
+/// Processor time that explanations may take, all of them and one row of them: ten seconds on two cores, and fifty
+/// milliseconds.
 const NANOSECONDS: f64 = 2e10;
+const NANOSECONDS_OF_ROW: f64 = 8e7;
+/// And a sample of them for a report.
+const NANOSECONDS_OF_SAMPLE: f64 = 1e9;
 /// Nanoseconds of the double integral behind a deviation, for one input, two background rows and two nodes.
 const DOUBLED: f64 = 5.0;
 /// Numbers in the table of terms by functionals that is worked on at once.
@@ -35,19 +41,85 @@ pub struct Shapley {
     pub background: Vec<usize>,
 }
 
+/// Shapley values of what is predicted for training rows without them, at the learned hyper-parameters.
+///
+/// For each row and task `base + Σ values = prediction`; the base is the mean prediction over the background without the
+/// row, and so differs a little from row to row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeftOutShapley {
+    /// The rows explained.
+    pub rows: Vec<usize>,
+    /// rows×C means over the background.
+    pub base: Mat<f64>,
+    /// rows×C predictions of each row without it.
+    pub prediction: Mat<f64>,
+    /// For each task, rows×inputs, in the unit of the target.
+    pub values: Vec<Mat<f64>>,
+    /// Posterior standard deviation of each value, where asked for.
+    pub std: Option<Vec<Mat<f64>>>,
+    /// Background rows used.
+    pub background: Vec<usize>,
+}
+
+/// Rows that are to be forgotten one by one: what is predicted with and without each.
+struct Forgotten<'a> {
+    rows: &'a [usize],
+    fitted: Prediction,
+    left_out: &'a Prediction,
+}
+
+impl Forgotten<'_> {
+    /// By how much the function falls at a row that is forgotten.
+    fn fall(&self, row: usize, c: usize) -> f64 {
+        self.fitted.mean[(row, c)] - self.left_out.mean[(self.rows[row], c)]
+    }
+
+    /// By how much its variance rises there.
+    fn rise(&self, row: usize, c: usize) -> f64 {
+        let (before, after) = (self.fitted.latent_std[(row, c)], self.left_out.latent_std[(self.rows[row], c)]);
+        ((after - before) * (after + before)).max(0.0)
+    }
+}
+
 impl Explainer<'_> {
+    /// Shapley values of what is predicted for some training rows without each of them: `left_out` is
+    /// [`Model::leave_one_out`](crate::Model::leave_one_out), whose rows must be those of the explainer (equation 36a).
+    pub fn shapley_left_out(
+        &self,
+        left_out: &Prediction,
+        rows: &[usize],
+        background: usize,
+        uncertain: bool,
+    ) -> Result<LeftOutShapley> {
+        expect_count("the leave-one-out prediction", "rows", left_out.mean.nrows(), self.rows.nrows())?;
+        let inputs = select_rows(self.rows.as_ref(), rows);
+        let forgotten = Forgotten { rows, fitted: self.model.predict(inputs.as_ref())?, left_out };
+        let found = self.shapley_values(inputs.as_ref(), background, uncertain, Some(&forgotten))?;
+        let prediction = select_rows(left_out.mean.as_ref(), rows);
+        let parts = |i: usize, c: usize| found.values[c].row(i).iter().sum::<f64>();
+        let base = Mat::from_fn(rows.len(), prediction.ncols(), |i, c| prediction[(i, c)] - parts(i, c));
+        let Shapley { values, std, background, .. } = found;
+        Ok(LeftOutShapley { rows: rows.to_vec(), base, prediction, values, std, background })
+    }
+
     /// Shapley values of each row of inputs (on their original scale), against at most `background` rows, evenly spaced
     /// among those of the explainer.
     pub fn shapley(&self, inputs: MatRef<'_, f64>, background: usize) -> Result<Shapley> {
-        self.shapley_values(inputs, background, false)
+        self.shapley_values(inputs, background, false, None)
     }
 
     /// The same with posterior standard deviations. For a kernel machine they cost the square of the background.
     pub fn shapley_with_std(&self, inputs: MatRef<'_, f64>, background: usize) -> Result<Shapley> {
-        self.shapley_values(inputs, background, true)
+        self.shapley_values(inputs, background, true, None)
     }
 
-    fn shapley_values(&self, inputs: MatRef<'_, f64>, background: usize, uncertain: bool) -> Result<Shapley> {
+    fn shapley_values(
+        &self,
+        inputs: MatRef<'_, f64>,
+        background: usize,
+        uncertain: bool,
+        forgotten: Option<&Forgotten<'_>>,
+    ) -> Result<Shapley> {
         let prediction = self.model.predict_mean(inputs)?;
         let rows = self.model.standardised_inputs(inputs)?;
         let background = self.background(background);
@@ -59,17 +131,24 @@ impl Explainer<'_> {
         for start in (0..count).step_by(block) {
             let part = rows.as_ref().subrows(start, block.min(count - start)).to_owned();
             let table = self.table(&part, &background);
-            let applied = apply(self.model, |part| Terms {
-                values: table.games(part),
-                prior: uncertain.then(|| table.variances(part)),
+            let own = start..start + part.nrows();
+            let applied = apply(self.model, |function| Terms {
+                values: table.games(function),
+                prior: uncertain.then(|| table.variances(function)),
+                directions: forgotten.map(|forgotten| directions(function, &forgotten.rows[own.clone()], &part)),
             });
-            for i in 0..part.nrows() {
+            let follows = |at: usize, c: usize| applied.follows.as_ref().map_or(0.0, |table| table[(at, c)]);
+            let fall = |row: usize, c: usize| forgotten.map_or(0.0, |forgotten| forgotten.fall(row, c));
+            let rise = |row: usize, c: usize| forgotten.map_or(0.0, |forgotten| forgotten.rise(row, c));
+            for (i, row) in own.clone().enumerate() {
                 for p in 0..players {
+                    let at = i * players + p;
                     for (c, values) in values.iter_mut().enumerate() {
-                        values[(start + i, p)] = applied.mean[(i * players + p, c)];
+                        values[(row, p)] = applied.mean[(at, c)] - follows(at, c) * fall(row, c);
                     }
                     for (c, std) in std.iter_mut().flatten().enumerate() {
-                        std[(start + i, p)] = applied.std.as_ref().map_or(0.0, |found| found[(i * players + p, c)]);
+                        let known = applied.std.as_ref().map_or(0.0, |found| found[(at, c)]);
+                        std[(row, p)] = known.hypot(follows(at, c).abs() * rise(row, c).sqrt());
                     }
                 }
             }
@@ -79,7 +158,7 @@ impl Explainer<'_> {
 
     /// Mean prediction over the background.
     fn base(&self, background: &Background) -> Result<Vec<f64>> {
-        let rows = crate::linalg::select_rows(self.rows.as_ref(), &background.rows);
+        let rows = select_rows(self.rows.as_ref(), &background.rows);
         let mean = self.model.predict_mean(rows.as_ref())?;
         // Relative to the first: the mean of huge numbers must not overflow on the way.
         let task = |c: usize| {
@@ -100,9 +179,10 @@ impl Explainer<'_> {
         }
     }
 
-    /// The largest background for which the Shapley values of this many rows take less than ten seconds on two cores.
+    /// The largest background for which the Shapley values of this many rows take less than ten seconds on two cores, and
+    /// less than fifty milliseconds each.
     pub fn affordable_background(&self, rows: usize) -> usize {
-        self.affordable(NANOSECONDS / (rows.max(1) as f64 * self.cost()))
+        self.affordable(time_of(rows) / (rows.max(1) as f64 * self.cost()))
     }
 
     /// The same for the Shapley values with their deviations.
@@ -111,7 +191,7 @@ impl Explainer<'_> {
         match &self.model.function {
             Function::Sinusoids(_) | Function::Cosines(_) | Function::Drawn(_) => plain,
             Function::Kernel(_) => {
-                plain.min(self.affordable((NANOSECONDS / (rows.max(1) as f64 * self.cost_of_std())).sqrt()))
+                plain.min(self.affordable((time_of(rows) / (rows.max(1) as f64 * self.cost_of_std())).sqrt()))
             }
         }
     }
@@ -125,19 +205,25 @@ impl Explainer<'_> {
         }
     }
 
-    /// How many rows to explain, and against how many, in a quarter of that time: as many of both, or all rows against
-    /// fewer if these are still enough.
-    pub(super) fn affordable_sample(&self, uncertain: bool) -> (usize, usize) {
-        const ENOUGH: f64 = 30.0;
-        let (cost, power) = match &self.model.function {
-            Function::Kernel(_) if uncertain => (self.cost_of_std(), 2.0),
-            _ => (self.cost(), 1.0),
+    /// How many rows to explain one by one, and against how many, so that a report on them takes about half a second on
+    /// two cores: all rows against fewer if these are still enough, else as many of both.
+    pub fn affordable_sample(&self) -> (usize, usize) {
+        const ENOUGH: f64 = 50.0;
+        let worth = NANOSECONDS_OF_SAMPLE / self.cost();
+        let even = worth.sqrt();
+        let against = self.affordable((worth / self.share.len() as f64).clamp(even.min(ENOUGH), even));
+        (self.affordable(worth / against as f64), against)
+    }
+
+    /// Against how many rows so many can have deviations too, in as long; `None` if these are too few to mean anything.
+    pub fn affordable_sample_with_std(&self, rows: usize) -> Option<usize> {
+        const FEWEST: f64 = 8.0;
+        let (worth, all) = (NANOSECONDS_OF_SAMPLE / rows.max(1) as f64, self.share.len() as f64);
+        let against = match &self.model.function {
+            Function::Kernel(_) => (worth / self.cost_of_std()).sqrt(),
+            Function::Sinusoids(_) | Function::Cosines(_) | Function::Drawn(_) => worth / self.cost(),
         };
-        let worth = 0.25 * NANOSECONDS / cost;
-        let even = worth.powf(1.0 / (power + 1.0));
-        let against = (worth / self.share.len() as f64).powf(1.0 / power).clamp(even.min(ENOUGH), even);
-        let against = self.affordable(against);
-        (self.affordable(worth / (against as f64).powf(power)), against)
+        (against >= FEWEST.min(all)).then(|| self.affordable(against))
     }
 
     fn affordable(&self, rows: f64) -> usize {
@@ -164,6 +250,11 @@ impl Explainer<'_> {
         };
         self.model.function.parts().into_iter().map(each).sum()
     }
+}
+
+/// Processor time for the explanations of this many rows.
+fn time_of(rows: usize) -> f64 {
+    NANOSECONDS.min(rows.max(1) as f64 * NANOSECONDS_OF_ROW)
 }
 
 /// Rows to explain, background and columns of each player.

@@ -266,6 +266,36 @@ impl KernelMachine {
         out
     }
 
+    /// The changes of the coefficients of each task that lower the function by one at each of some training rows when its
+    /// target is forgotten: N×rows for each task. They are those of K′⁻¹eₙ; zero where the target was not observed.
+    pub(crate) fn directions(&self, rows: &[usize]) -> Vec<Mat<f64>> {
+        let mut out = vec![Mat::zeros(self.inputs.nrows(), rows.len()); self.noise.len()];
+        for share in self.shares() {
+            let place = |row: usize| match &share.rows {
+                Some(known) => known.binary_search(&row).ok(),
+                None => Some(row),
+            };
+            let known: Vec<(usize, usize)> =
+                rows.iter().enumerate().filter_map(|(j, &row)| place(row).map(|i| (j, i))).collect();
+            let mut solved = Mat::zeros(share.root.len(), known.len());
+            known.iter().enumerate().for_each(|(k, &(_, i))| solved[(i, k)] = 1.0);
+            share.factor.half_solve(solved.as_mut());
+            share.factor.half_solve_transposed(solved.as_mut());
+            for (k, &(j, i)) in known.iter().enumerate() {
+                // The function of these coefficients has the value leverage/u at the row.
+                let leverage = 1.0 - self.noise[share.tasks[0]] * solved[(i, k)];
+                if leverage <= 0.0 || share.root[i] == 0.0 {
+                    continue;
+                }
+                for (m, u) in share.root.iter().enumerate() {
+                    let change = share.root[i] / leverage * u * solved[(m, k)];
+                    share.tasks.iter().for_each(|&task| out[task][(share.at(m), j)] = change);
+                }
+            }
+        }
+        out
+    }
+
     /// Slope of the direct link of each input and its standard deviation: D×C each. A priori a slope has
     /// variance v₀/D, and covariance v₀x_nd/D with the function at row n.
     pub(crate) fn slopes(&self, threads: Threads) -> (Mat<f64>, Mat<f64>) {

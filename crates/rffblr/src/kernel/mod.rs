@@ -71,33 +71,14 @@ pub struct Distances {
     pub absolute: Mat<f64>,
 }
 
-/// A kernel that some inputs do not enter.
-#[doc(hidden)]
-pub struct Without<'a> {
-    kernel: &'a Kernel,
-    columns: &'a [usize],
-}
-
-impl Without<'_> {
-    /// Distances from the rows of `x` to those of `new` along the other inputs.
+impl Kernel {
+    /// Distances from the rows of `x` to those of `new`.
     #[doc(hidden)]
     pub fn distances(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Distances {
-        let (mut ones, mut input_scales) = (vec![1.0; x.ncols()], self.kernel.input_scales.clone());
-        for &column in self.columns {
-            (ones[column], input_scales[column]) = (0.0, 0.0);
-        }
         Distances {
-            square: pairs::between(x, new, Distance::Square, &ones, threads),
-            absolute: pairs::between(x, new, Distance::Absolute, &input_scales, threads),
+            square: pairs::between(x, new, Distance::Square, &vec![1.0; x.ncols()], threads),
+            absolute: pairs::between(x, new, Distance::Absolute, &self.input_scales, threads),
         }
-    }
-}
-
-impl Kernel {
-    /// The kernel without some inputs.
-    #[doc(hidden)]
-    pub fn without<'a>(&'a self, columns: &'a [usize]) -> Without<'a> {
-        Without { kernel: self, columns }
     }
 
     /// κ from x·x′ and the values of the two families, each one at distance zero.
@@ -165,7 +146,7 @@ impl Kernel {
     #[doc(hidden)]
     pub fn cross(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
         let mut out = multiply(x.as_ref(), new.transpose(), threads);
-        let Distances { mut square, mut absolute } = self.without(&[]).distances(x, new, threads);
+        let Distances { mut square, mut absolute } = self.distances(x, new, threads);
         for j in 0..out.ncols() {
             self.column(out.col_as_slice_mut(j), square.col_as_slice_mut(j), absolute.col_as_slice_mut(j));
         }

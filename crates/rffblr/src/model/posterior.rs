@@ -240,6 +240,47 @@ impl Posterior {
         out
     }
 
+    /// Σ_cφ/(φᵀΣ_cφ) for rows φ of `design`: the changes of the weights that change the function by one there if the
+    /// target of the row is forgotten. K×rows for each task.
+    pub(crate) fn directions(&self, design: &Mat<f64>, threads: Threads) -> Vec<Mat<f64>> {
+        let root: Vec<f64> = self.precision.iter().map(|a| a.sqrt().recip()).collect();
+        let mut whitened = design.transpose().to_owned();
+        scale_rows(&mut whitened, &root);
+        let mut out = vec![Mat::new(); self.mean.ncols()];
+        for Shape { tasks, inverse } in &self.shapes {
+            for &task in tasks {
+                let mut direction = match inverse {
+                    Inverse::Spectral(Eigen { vectors, values }) => {
+                        // A complete V spans everything.
+                        let outside = if values.len() == self.precision.len() { 0.0 } else { 1.0 };
+                        let mut inside = multiply(vectors.as_ref().transpose(), whitened.as_ref(), threads);
+                        let shrunk = |l: &f64| 1.0 / (1.0 + self.tau[task] * l) - outside;
+                        scale_rows(&mut inside, &values.iter().map(shrunk).collect::<Vec<_>>());
+                        let mut found = multiply(vectors.as_ref(), inside.as_ref(), threads);
+                        if outside > 0.0 {
+                            found += &whitened;
+                        }
+                        found
+                    }
+                    Inverse::Factor(factor) => {
+                        let mut found = whitened.clone();
+                        factor.half_solve(found.as_mut());
+                        factor.half_solve_transposed(found.as_mut());
+                        found
+                    }
+                };
+                let sizes: Vec<f64> = (0..direction.ncols())
+                    .map(|j| dot(direction.col_as_slice(j), whitened.col_as_slice(j)))
+                    .map(|size| if size > 0.0 { size.recip() } else { 0.0 })
+                    .collect();
+                scale_columns(&mut direction, |j| sizes[j]);
+                scale_rows(&mut direction, &root);
+                out[task] = direction;
+            }
+        }
+        out
+    }
+
     /// Residual y − f and latent variance of each observed cell had its row been left out, and its leverage h, equation 18;
     /// `design` is [Φ, 1] and `targets` the standardised targets of the training rows.
     ///

@@ -1,7 +1,8 @@
 use super::{data, forms, hybrid, joint_std, row, singles, table};
+use crate::data::Dataset;
 use crate::explain::Explainer;
-use crate::linalg::Mat;
-use crate::model::Model;
+use crate::linalg::{Cholesky, Mat, Threads, dot, fill_upper, multiply, select_rows};
+use crate::model::{Function, Model};
 
 /// Weight of each coalition in the Shapley value of a player: plus with it, minus without it.
 fn shapley_weight(coalition: usize, player: usize, players: usize) -> f64 {
@@ -81,6 +82,105 @@ fn deviations_are_those_of_the_joint_covariance() {
                         let error = (found - wanted).abs() / wanted.max(1e-3);
                         assert!(error < 1e-6, "{form}, {inputs} inputs: {found}, not {wanted}");
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Mean and covariance at some points of the Gaussian process of a task had one training row not been there: solved
+/// again from the other rows.
+fn without_row(model: &Model, data: &Dataset, left: usize, task: usize, points: &[Vec<f64>]) -> (Vec<f64>, Mat<f64>) {
+    let Function::Kernel(machines) = &model.function else { panic!("not a kernel machine") };
+    let (machine, place) = machines.of(task);
+    let (scale, shift) = (model.target_std()[task], model.target_shift()[task]);
+    let others: Vec<usize> = (0..data.rows()).filter(|&n| n != left && !data.targets()[(n, task)].is_nan()).collect();
+    let inputs = select_rows(machine.inputs.as_ref().as_ref(), &others);
+    let points = model.standardised_inputs(table(points).as_ref()).unwrap();
+    let mut gram = machine.kernel.gram(&inputs, Threads::ONE);
+    (0..others.len()).for_each(|i| gram[(i, i)] += machine.noise[place]);
+    let factor = Cholesky::new(gram, Threads::ONE).unwrap();
+    let mut half = machine.kernel.cross(&inputs, points.as_ref(), Threads::ONE);
+    factor.half_solve(half.as_mut());
+    let mut y = Mat::from_fn(others.len(), 1, |i, _| (data.targets()[(others[i], task)] - shift) / scale);
+    factor.half_solve(y.as_mut());
+    let mean = (0..points.nrows()).map(|i| shift + scale * dot(half.col_as_slice(i), y.col_as_slice(0))).collect();
+    let mut covariance = machine.kernel.gram(&points, Threads::ONE);
+    fill_upper(covariance.as_mut());
+    covariance -= multiply(half.as_ref().transpose(), half.as_ref(), Threads::ONE);
+    (mean, super::scaled(covariance, scale * scale * machine.amplitude[place]))
+}
+
+#[test]
+fn what_is_left_out_is_explained_by_the_other_rows() {
+    let data = data(14, 3, 31);
+    for (form, model) in forms(&data) {
+        // These have coefficients that are not those of their kernel.
+        if form.ends_with("alone") {
+            continue;
+        }
+        let explainer = Explainer::new(&model, data.inputs(), None).unwrap();
+        let left_out = model.leave_one_out(&data).unwrap();
+        let rows = [0, 3, 9];
+        let found = explainer.shapley_left_out(&left_out, &rows, 5, true).unwrap();
+        let from: Vec<Vec<f64>> = found.background.iter().map(|&n| row(data.inputs(), n)).collect();
+        let std = found.std.as_ref().unwrap();
+        for (i, &n) in rows.iter().enumerate() {
+            for c in 0..2 {
+                let sum: f64 = (0..3).map(|d| found.values[c][(i, d)]).sum();
+                assert_eq!(found.prediction[(i, c)], left_out.mean[(n, c)]);
+                assert!((found.base[(i, c)] + sum - left_out.mean[(n, c)]).abs() < 1e-9, "{form}");
+                if !matches!(model.function, Function::Kernel(_)) {
+                    continue;
+                }
+                let (base, _) = without_row(&model, &data, n, c, &from);
+                let base = base.iter().sum::<f64>() / base.len() as f64;
+                assert!((found.base[(i, c)] - base).abs() < 1e-7, "{form}: {} {base}", found.base[(i, c)]);
+                for d in 0..3 {
+                    let (points, weights) = functional(&row(data.inputs(), n), &from, &singles(3), d);
+                    let (mean, covariance) = without_row(&model, &data, n, c, &points);
+                    let (value, wanted) = (found.values[c][(i, d)], dot(&mean, &weights));
+                    assert!((value - wanted).abs() < 1e-7, "{form}, row {n}: {value}, not {wanted}");
+                    let spread: f64 =
+                        (0..weights.len()).map(|k| weights[k] * dot(covariance.col_as_slice(k), &weights)).sum();
+                    let (value, wanted) = (std[c][(i, d)], spread.max(0.0).sqrt());
+                    assert!((value - wanted).abs() < 1e-5 * wanted.max(1e-3), "{form}: std {value}, not {wanted}");
+                }
+            }
+        }
+    }
+}
+
+/// The same of cosines: a model whose only change is that one target is not there, at the precisions of the first.
+#[test]
+fn cosines_forget_a_row_as_their_leave_one_out_does() {
+    let data = data(14, 3, 32);
+    for (form, model) in forms(&data) {
+        let Some(waves) = model.function.waves().filter(|_| form != "sinusoids") else { continue };
+        let inputs = model.standardised_inputs(data.inputs()).unwrap();
+        let design = waves.features(inputs.as_ref());
+        let left_out = model.leave_one_out(&data).unwrap();
+        let fitted = model.predict_mean(data.inputs()).unwrap();
+        for (c, directions) in waves.posterior.directions(&design, Threads::ONE).iter().enumerate() {
+            let tau = waves.posterior.tau[c];
+            let alpha = &waves.posterior.precision;
+            for n in (0..14).filter(|&n| !data.targets()[(n, c)].is_nan()) {
+                // (Φᵀτ Φ + A)⁻¹Φᵀτ y over the other rows.
+                let others: Vec<usize> = (0..14).filter(|&m| m != n && !data.targets()[(m, c)].is_nan()).collect();
+                let rest = select_rows(design.as_ref(), &others);
+                let mut gram = multiply(rest.as_ref().transpose(), rest.as_ref(), Threads::ONE);
+                gram = super::scaled(gram, tau);
+                alpha.iter().enumerate().for_each(|(k, a)| gram[(k, k)] += a);
+                let (scale, shift) = (model.target_std()[c], model.target_shift()[c]);
+                let y = Mat::from_fn(others.len(), 1, |i, _| tau * (data.targets()[(others[i], c)] - shift) / scale);
+                let mut weights = multiply(rest.as_ref().transpose(), y.as_ref(), Threads::ONE);
+                let factor = Cholesky::new(gram, Threads::ONE).unwrap();
+                factor.half_solve(weights.as_mut());
+                factor.half_solve_transposed(weights.as_mut());
+                let fall = (fitted[(n, c)] - left_out.mean[(n, c)]) / scale;
+                for k in 0..alpha.len() {
+                    let found = waves.posterior.mean[(k, c)] - fall * directions[(k, n)];
+                    assert!((found - weights[(k, 0)]).abs() < 1e-6, "{form}: {found}, not {}", weights[(k, 0)]);
                 }
             }
         }
