@@ -189,6 +189,11 @@ struct Point {
 }
 
 impl Series<'_> {
+    /// Whether this is a reading of the published algorithm.
+    fn is_published(&self) -> bool {
+        ["rffblr-paper", "rffblr-paper-links", "rffblr-authors"].contains(&self.method)
+    }
+
     fn repetitions(&self) -> Vec<u32> {
         let mut all: Vec<u32> = self.records.iter().map(|record| record.key.repetition).collect();
         all.sort_unstable();
@@ -283,17 +288,22 @@ fn panels(series: &[Series<'_>]) -> Vec<Panel> {
     panels
 }
 
-/// Curves with their exponents, and the curve of the claim through the first point of the first of them.
+/// The curve that the paper compares with, through the first point of a published form.
+fn claimed(series: &[&Series<'_>], axis: &Axis) -> Option<Curve> {
+    let points = series.iter().find(|series| series.is_published())?.points(axis, Record::seconds);
+    let first = points.first()?;
+    let scale = first.mean / (axis.curve)(first.at);
+    let curve = points.iter().map(|point| (point.at, scale * (axis.curve)(point.at)));
+    Some(Curve::new("claim: ln C, N²", curve.collect(), Look::Dashed, CLAIM))
+}
+
+/// Curves with their exponents and, for seconds, the curve of the claim.
 fn panel(series: &[&Series<'_>], axis: &Axis, (y_title, value): Quantity) -> Option<Panel> {
-    let mut curves = Vec::new();
+    let is_time = y_title == QUANTITIES[0].0;
+    let mut curves: Vec<Curve> = claimed(series, axis).filter(|_| is_time).into_iter().collect();
     for (style, series) in series.iter().enumerate() {
         let points = series.points(axis, value);
         let places: Vec<(f64, f64)> = points.iter().map(|point| (point.at, point.mean)).collect();
-        if y_title == QUANTITIES[0].0 && curves.is_empty() {
-            let &(x, y) = places.first()?;
-            let claimed = places.iter().map(|place| (place.0, y * (axis.curve)(place.0) / (axis.curve)(x))).collect();
-            curves.push(Curve::new("claim: ln C, N²", claimed, Look::Dashed, CLAIM));
-        }
         let exponent = series.exponent(axis, value, 0.0).map_or(String::new(), |found| format!("{:.2}", found.mean));
         let last = places.len().saturating_sub(1);
         let labels = (0..places.len()).map(|at| if at == last { exponent.clone() } else { String::new() });
@@ -304,7 +314,7 @@ fn panel(series: &[&Series<'_>], axis: &Axis, (y_title, value): Quantity) -> Opt
     let all = || curves.iter().flat_map(|curve| &curve.points);
     let ends = |value: fn(&(f64, f64)) -> f64| {
         let (low, high) = (all().map(value).fold(f64::INFINITY, f64::min), all().map(value).fold(0.0, f64::max));
-        (low > 0.0 && high > low).then_some((low / 1.3, 1.3 * high))
+        (low > 0.0 && high > low).then_some((low / 1.3, 1.7 * high))
     };
     let (x_range, y_range) = (ends(|point| point.0), ends(|point| point.1));
     let (x_title, y_title) = (axis.title.into(), y_title.into());
@@ -338,7 +348,7 @@ fn document(records: &[Record], series: &[Series<'_>], picture: &Picture) -> Doc
     );
     let caption = "Mean over repetitions and over the values of the other axis, both axes logarithmic; bands from the lowest \
                    to the highest repetition; the number at the end of a curve is its exponent. Dashed the curve of the \
-                   claim, through the first point of the first method. Targets are sums of products of inputs, or linear in \
+                   claim, through the first point of a published form. Targets are sums of products of inputs, or linear in \
                    them";
     let figure = Block::Figure { file: "figure3.svg".into(), caption: caption.into(), svg: picture.svg.clone() };
     let mut blocks = vec![Block::Paragraph(provenance), figure];
@@ -402,7 +412,7 @@ the first value to the last than the curve it names.";
 /// The claims on cost.
 fn judge(series: &[Series<'_>]) -> Vec<Claim> {
     let claim = |claim: &'static str, axis: &Axis| {
-        let published: Vec<&Series<'_>> = series.iter().filter(|series| series.method.starts_with("rffblr-")).collect();
+        let published: Vec<&Series<'_>> = series.iter().filter(|series| series.is_published()).collect();
         let grown: Vec<(&&Series<'_>, f64, f64)> = published
             .iter()
             .filter_map(|series| series.growth(axis).map(|(growth, allowed)| (series, growth, allowed)))

@@ -76,7 +76,7 @@ pub struct Picture {
     pub png: Vec<u8>,
 }
 
-/// Draws panels in rows of this many columns, with one legend for all beside them.
+/// Draws panels in rows of this many columns, with one legend for all beside the first.
 pub fn draw(panels: &[Panel], columns: usize, size: (f64, f64)) -> Result<Picture> {
     let columns = columns.clamp(1, panels.len().max(1));
     let rows = panels.len().div_ceil(columns);
@@ -86,7 +86,7 @@ pub fn draw(panels: &[Panel], columns: usize, size: (f64, f64)) -> Result<Pictur
         .with_plots(plots)
         .with_layouts(layouts)
         .with_cell_size(size.0, size.1)
-        .with_shared_legend()
+        .with_shared_legend_right_top()
         .with_shared_legend_entries(legend(panels))
         .render();
     colour_labels(&mut scene);
