@@ -107,7 +107,7 @@ impl Known<'_> {
     }
 
     fn beats_ridge(&self) -> Option<Question> {
-        let marks = &self.check.map(|check| &check.marks).or(self.quality.map(|quality| &quality.marks))?;
+        let marks = self.check.map(|check| &check.marks).or(self.quality.map(|quality| &quality.marks))?;
         let [own, ridge] = [0, 1].map(|i| marks.methods[i].task_r2);
         if own.is_nan() || ridge.is_nan() {
             return None;

@@ -133,9 +133,7 @@ const LEARNED_FIGURES = [
     wide: true,
     read: (facts) =>
       "The shares of the figure above for all targets: every column adds up to 100 %." +
-      (facts.inputs.length > MOST_INPUTS
-        ? ` The ${MOST_INPUTS} most relevant of ${facts.inputs.length} inputs; the CSV has all.`
-        : ""),
+      " Inputs that matter for no target are left out; the CSV has all.",
     finding: (facts) => {
       const first = facts.targets.map((_, c) => `${targetName(facts, c)} on ${inputName(facts, facts.learned.order[c][0])}`);
       return `Each target depends most on one input: ${first.slice(0, 6).join(", ")}${first.length > 6 ? " …" : ""}.`;
@@ -143,8 +141,9 @@ const LEARNED_FIGURES = [
     needs: (facts) => needsLearned(facts) ?? (facts.targets.length > 1 ? null : "there is one target"),
     table: (facts) => facts.targets.flatMap((_, c) => relevanceOf(facts, c)),
     draw(facts, task, width) {
-      const inputs = relevantInputs(facts).slice(0, MOST_INPUTS);
       const share = facts.learned.relevance.share;
+      const matters = (i, rank) => rank < 3 || d3.max(share, (task) => task[i]) >= 0.005;
+      const inputs = relevantInputs(facts).filter(matters).slice(0, MOST_INPUTS);
       const cells = inputs.flatMap((i, y) => facts.targets.map((_, x) => ({ x, y, i, share: share[x][i] })));
       const most = Math.max(
         1e-12,
