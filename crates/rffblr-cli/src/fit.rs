@@ -1,14 +1,15 @@
 //! `rffblr fit`: from a table to a model file, with a verdict on how far to trust it.
 
 use crate::checking::{self, Plan, Wanted, wanted};
+use crate::inspect;
 use crate::output::{self, significant};
 use crate::settings::SettingArguments;
 use crate::streamed::{Fitted, fit_files, fit_table, is_streamed};
 use crate::training::{TableArguments, file_of};
 use anyhow::{Result, bail};
 use indicatif::ProgressBar;
-use rffblr::data::Dataset;
-use rffblr::metrics::{LEVEL, ReferenceMean, Scores, Spread, with_error};
+use rffblr::data::{Dataset, SetAside, TrainingTable};
+use rffblr::metrics::{LEVEL, ReferenceMean, with_error};
 use rffblr::{EXACT_ROWS, Form, Iteration, Model, Settings, Stop};
 use rffblr_tables::FileFit;
 use std::ops::ControlFlow;
@@ -103,6 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
     output::deliver(&model.to_json()?, &path, arguments.force)?;
     if !arguments.quiet {
+        set_aside(&model, &training).iter().for_each(|note| output::note(note));
         let checked = model.check().map_or(why_not, |check| checking::table(check, model.target_names()));
         let mut text = format!("\n{checked}{}", summary(&model, training.dataset(), seconds)?);
         if !to_stdout {
@@ -111,6 +113,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::tell(&text);
     }
     Ok(())
+}
+
+/// Target cells that were not learned from, with their rows in the table.
+fn set_aside(model: &Model, training: &TrainingTable) -> Vec<String> {
+    let note = |cell: &SetAside| {
+        format!(
+            "row {}: {} = {} is {} times as far from the median as any other value; it was not learned from",
+            training.rows()[cell.row] + 1,
+            model.target_names()[cell.task],
+            significant(training.dataset().targets()[(cell.row, cell.task)]),
+            significant(cell.ratio),
+        )
+    };
+    model.set_aside().iter().map(note).collect()
 }
 
 /// What needs all rows at once is refused.
@@ -148,6 +164,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result
         ended(&model),
         model.trace().len(),
     );
+    text += &inspect::transforms(&model);
     if !output::is_stream(path) {
         text += &next_steps(path, &arguments.table.data);
     }
@@ -204,9 +221,7 @@ fn next_steps(model: &Path, data: &Path) -> String {
 /// The scores at fixed scales, and what was learned.
 fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let left_out = model.leave_one_out(data)?;
-    let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
-    let truth = data.judged_targets();
-    let scores = Scores::new(truth.as_ref(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let scores = left_out.held_out(data.judged_targets())?.scores(LEVEL, ReferenceMean::Test)?;
     let each = &scores.per_task;
     let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
     let row = |(c, name): (usize, &String)| {
@@ -222,7 +237,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let header = ["target", "values", "R²", "RMSE", "90 % interval holds"];
     Ok(format!(
         "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{} rows, {} \
-         inputs, {} targets. {}. {} after {} steps, {seconds:.2} s.\n",
+         inputs, {} targets. {}. {} after {} steps, {seconds:.2} s.\n{}",
         output::table(header, rows),
         data.rows(),
         model.input_names().len(),
@@ -230,6 +245,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
         made_of(model),
         ended(model),
         model.trace().len(),
+        inspect::transforms(model),
     ))
 }
 

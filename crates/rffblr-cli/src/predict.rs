@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use rffblr::data::Encoder;
 use rffblr::linalg::Mat;
-use rffblr::metrics::{ReferenceMean, Scores, Spread};
-use rffblr::{Model, Prediction};
+use rffblr::metrics::ReferenceMean;
+use rffblr::{Model, Point, Prediction, PredictionColumns};
 use rffblr_tables as table;
 use rffblr_tables::{Parts, ReadOptions, Table, Writer, write_csv, write_parquet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,8 @@ use std::path::{Path, PathBuf};
 Examples:
   rffblr predict model.json new.csv                       CSV on standard output
   rffblr predict model.json new.csv -o predictions.csv    or .parquet
-  rffblr predict model.json - --interval 0.5 < new.csv")]
+  rffblr predict model.json - --interval 0.5 < new.csv
+  rffblr predict model.json new.csv --point median --quantiles 0.05,0.25,0.75,0.95")]
 pub struct Arguments {
     /// Model file written by fit
     model: PathBuf,
@@ -31,6 +32,12 @@ pub struct Arguments {
     /// Probability that an observation lies between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = probability)]
     interval: f64,
+    /// Which number the column of a target has [default: the mean, or the median where that did better in training]
+    #[arg(long, value_name = "WHICH", value_parser = ["mean", "median"])]
+    point: Option<String>,
+    /// Further columns: values that an observation is below with these probabilities, for example 0.05,0.5,0.95
+    #[arg(long, value_name = "P,...", value_delimiter = ',', value_parser = probability)]
+    quantiles: Vec<f64>,
     /// Character between the cells of a text file, or tab [default: recognised]
     #[arg(long, value_name = "CHAR", value_parser = delimiter)]
     delimiter: Option<u8>,
@@ -40,6 +47,13 @@ pub struct Arguments {
     /// Say nothing unless it fails
     #[arg(short, long)]
     quiet: bool,
+}
+
+impl Arguments {
+    fn columns(&self) -> PredictionColumns<'_> {
+        let point = self.point.as_deref().map(|word| if word == "mean" { Point::Mean } else { Point::Median });
+        PredictionColumns { point, coverage: self.interval, quantiles: &self.quantiles }
+    }
 }
 
 fn probability(text: &str) -> Result<f64, String> {
@@ -88,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     {
         output::note(&note);
     }
-    let predictions = model.prediction_table(&prediction, arguments.interval)?;
+    let predictions = model.prediction_table(&prediction, &arguments.columns())?;
     match file {
         None => {
             let mut text = Vec::new();
@@ -137,7 +151,7 @@ fn in_blocks(arguments: &Arguments, model: &Model, encoder: &Encoder, options: &
             notes.iter().for_each(tell);
             told = !notes.is_empty();
         }
-        writer.write(&model.prediction_table(&model.predict(inputs.as_ref())?, arguments.interval)?)?;
+        writer.write(&model.prediction_table(&model.predict(inputs.as_ref())?, &arguments.columns())?)?;
         bar.set_position(block.bytes_read);
     }
     bar.finish_and_clear();
@@ -167,8 +181,7 @@ fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs
 
 /// How well the predictions did, if the table has the targets too.
 fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f64) -> Result<String> {
-    let spread = Spread { std: prediction.std.as_ref(), level: interval };
-    let scores = Scores::new(truth.as_ref(), prediction.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let scores = prediction.clone().held_out(truth.clone())?.scores(interval, ReferenceMean::Test)?;
     let each = &scores.per_task;
     // Of the intervals that were written, whose ends need not be those of the normal distribution.
     let (lower, upper) = prediction.interval(interval)?;

@@ -4,7 +4,7 @@ use super::{Options, brief, briefly};
 use rffblr::data::Dataset;
 use rffblr::explain::Diagnostics;
 use rffblr::linalg::{Mat, MatRef};
-use rffblr::metrics::{Check, LEVEL, ReferenceMean, Scores, Spread};
+use rffblr::metrics::{Check, LEVEL, ReferenceMean, Scores};
 use rffblr::{Form, Model, Result};
 use rffblr_methods::baselines::{Ridge, TrainingMean};
 use serde::Serialize;
@@ -103,6 +103,8 @@ struct Rows {
     observed: Vec<Vec<f64>>,
     mean: Vec<Vec<f64>>,
     std: Vec<Vec<f64>>,
+    /// Ends of intervals, and residuals in standard deviations on the scale of the fit, if some target is transformed.
+    laws: Option<[Vec<Vec<f64>>; 3]>,
     leverage: Vec<Vec<f64>>,
     /// How far a fitted value moves when its row is left out, in predicted standard deviations.
     influence: Vec<Vec<f64>>,
@@ -126,10 +128,9 @@ impl Quality {
         let levels: Vec<f64> = (1..20).map(|i| f64::from(i) * 0.05).collect();
         let calibration = found.calibration(&levels);
         let inside = |c: usize| briefly(calibration.iter().map(|at| at.per_task[c]));
-        let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
-        let scores = scores(data, &left_out.mean, Some(spread))?;
-        let ridge = self::scores(data, &Ridge.leave_one_out(data)?, None)?;
-        let mean = self::scores(data, &TrainingMean.leave_one_out(data), None)?;
+        let scores = left_out.clone().held_out(data.judged_targets())?.scores(LEVEL, ReferenceMean::Test)?;
+        let ridge = self::scores(data, &Ridge.leave_one_out(data)?)?;
+        let mean = self::scores(data, &TrainingMean.leave_one_out(data))?;
         let strip = |d: usize| Strip::new(data.inputs().col(d).iter().copied().collect(), options.row_data);
         Ok(Quality {
             marks: Marks::new([&scores, &ridge, &mean], &vec![f64::NAN; data.targets().ncols()]),
@@ -142,8 +143,8 @@ impl Quality {
     }
 }
 
-fn scores(data: &Dataset, prediction: &Mat<f64>, spread: Option<Spread<'_>>) -> Result<Scores> {
-    Ok(Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), spread, ReferenceMean::Test)?)
+fn scores(data: &Dataset, prediction: &Mat<f64>) -> Result<Scores> {
+    Ok(Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), None, ReferenceMean::Test)?)
 }
 
 impl Marks {
@@ -235,13 +236,16 @@ impl Rows {
         // As they are in the table: a row that is loaded into the what-if panel gives the model's own prediction.
         let inputs = |d: usize| chosen.iter().map(|&row| data.inputs()[(row, d)]).collect();
         let few = chosen.len() * data.inputs().ncols() <= INPUT_CELLS;
+        let laws = found.prediction.laws().and_then(|_| found.prediction.interval(LEVEL).ok());
+        let laws = laws.map(|(lower, upper)| [lower, upper, found.standardised.clone()].map(|t| columns(t.as_ref())));
         Rows {
             total: data.rows(),
             number: chosen.iter().map(number).collect(),
             position: chosen.to_vec(),
             observed: columns(data.targets()),
-            mean: columns(found.prediction.mean.as_ref()),
+            mean: columns(found.prediction.point().as_ref()),
             std: columns(found.prediction.std.as_ref()),
+            laws,
             leverage: columns(found.leverage.as_ref()),
             influence: columns(found.influence.as_ref()),
             most_influential: found

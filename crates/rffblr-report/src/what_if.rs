@@ -68,6 +68,9 @@ impl WhatIf {
                  A prediction from the model file evaluates it.",
             ));
         }
+        if let Some(absent) = absent.as_mut().filter(|_| model.transforms().iter().any(Option::is_some)) {
+            *absent += " Of a transformed target the median is shown.";
+        }
         let levels = LEVELS.iter().map(|level| (*level, normal::quantile(0.5 + 0.5 * level))).collect();
         Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent, levels })
     }

@@ -71,6 +71,12 @@ function fillTargets(task) {
     fill("left-out-table", "each row left out in turn, at fixed scales", facts.quality, ["nugget std"], (c) => [
       short(facts.model.nugget_std[c]),
     ]);
+  const [target, scale] = [facts.targets[task], facts.model.scale_of[task]];
+  document.getElementById("scale-note").textContent =
+    scale === target
+      ? ""
+      : `${target} was learned as ${scale}. Predictions and intervals are on its own scale; what explains them, here and ` +
+        "under “One prediction” and “Inside the model”, adds up on the scale of the transform, and so does the nugget.";
 }
 
 function csvOf(rows) {

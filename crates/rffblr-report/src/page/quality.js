@@ -52,12 +52,12 @@ const QUALITY_FIGURES = [
     id: "residuals",
     title: "Residuals",
     read:
-      "What the prediction missed, in its own standard deviations: there should be no shape, and nine of " +
+      "What the prediction missed, in its own standard deviations (of a transformed target, of its transform): there should be no shape, and nine of " +
       "ten points between the dashed lines.",
     needs: needsRows,
     table: leftOut,
     draw(facts, task, width) {
-      const cells = leftOut(facts, task).map((d) => ({ ...d, z: d.residual / d.std }));
+      const cells = leftOut(facts, task);
       return plot(width, {
         height: Math.min(width * 0.8, 420),
         grid: true,
@@ -245,19 +245,24 @@ function marksOf(facts) {
 
 /** The observed cells of a target, one object for each row. */
 function leftOut(facts, task) {
-  const { number, observed, mean, std } = facts.quality.rows;
+  const { number, observed, mean, std, laws } = facts.quality.rows;
+  const of = (i) => {
+    if (laws) return { lower: laws[0][task][i], upper: laws[1][task][i], z: laws[2][task][i] };
+    const half = REACH * std[task][i];
+    const residual = observed[task][i] - mean[task][i];
+    return { lower: mean[task][i] - half, upper: mean[task][i] + half, z: residual / std[task][i] };
+  };
   return number
     .map((row, i) => ({
       row,
       observed: observed[task][i],
       predicted: mean[task][i],
       std: std[task][i],
-      lower: mean[task][i] - REACH * std[task][i],
-      upper: mean[task][i] + REACH * std[task][i],
       residual: observed[task][i] - mean[task][i],
-      inside: Math.abs(observed[task][i] - mean[task][i]) <= REACH * std[task][i],
+      ...of(i),
     }))
-    .filter((cell) => cell.observed !== null);
+    .filter((cell) => cell.observed !== null)
+    .map((cell) => ({ ...cell, inside: Math.abs(cell.z) <= REACH }));
 }
 
 function rowsShown(facts) {

@@ -59,18 +59,19 @@ function drawWhatIf(facts, order) {
     const found = predictAt(values);
     const reach = facts.what_if.levels[level.selectedIndex][1];
     const [mean, std] = [found.mean[task], found.std];
+    const [lower, upper] = std === undefined ? [] : [found.at(-reach), found.at(reach)];
     // What a test reads, with every digit.
     answer.dataset.mean = mean;
     answer.dataset.std = std ?? "";
-    answer.dataset.lower = std === undefined ? "" : mean - reach * std;
-    answer.dataset.upper = std === undefined ? "" : mean + reach * std;
+    answer.dataset.lower = lower ?? "";
+    answer.dataset.upper = upper ?? "";
     answer.replaceChildren(
       `${facts.targets[task]} = ${short(mean)}`,
       element("small", {
         textContent:
           std === undefined
             ? ""
-            : `${short(mean - reach * std)} to ${short(mean + reach * std)} with ${level.value * 100} % probability; ` +
+            : `${short(lower)} to ${short(upper)} with ${level.value * 100} % probability; ` +
               `standard deviation ${short(std)}, without noise ${short(found.latentStd)}`,
       }),
     );
@@ -81,9 +82,9 @@ function drawWhatIf(facts, order) {
   function sweep(field, reach) {
     const width = Math.max(260, curve.clientWidth || 520);
     const at = (value) => {
-      const { mean, std } = predictAt({ ...values, [field.name]: value });
-      const half = std === undefined ? 0 : reach * std;
-      return { value, mean: mean[task], lower: mean[task] - half, upper: mean[task] + half };
+      const { mean, at } = predictAt({ ...values, [field.name]: value });
+      const [lower, upper] = at ? [at(-reach), at(reach)] : [mean[task], mean[task]];
+      return { value, mean: mean[task], lower, upper };
     };
     const now = { ...at(values[field.name]), value: values[field.name] };
     if (field.levels) {
