@@ -275,17 +275,18 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> bool(np.mean((lower <= y) & (y <= upper)) > 0.9)
         True
         """
-        mean, std = self._answer(X, True)
-        std, (low, high) = self._known(std), self._reach(coverage)
-        return self._shaped(mean + low * std), self._shaped(mean + high * std)
+        _, std, lower, upper = self._spread(X, coverage)
+        self._known(std)
+        return self._shaped(lower), self._shaped(upper)
 
-    def _reach(self, coverage: float) -> tuple[Floats, Floats]:
-        """Ends of the interval of each target in standard deviations from the mean."""
-        half = np.full(len(self.target_names_), reach(coverage))
-        return -half, half
+    def _spread(self, X: Any, coverage: float) -> tuple[Floats, Floats | None, Floats, Floats]:
+        """Point prediction, standard deviation if there is one, and ends of the interval, each rows × targets."""
+        half = reach(coverage)
+        mean, std = self._answer(X, True)
+        return (mean, std, mean, mean) if std is None else (mean, std, mean - half * std, mean + half * std)
 
     def predict_frame(self, X: Any, coverage: float = 0.9, frame_library: str | None = None) -> Any:
-        """Predictions as a named frame: for each target its mean, standard deviation and interval.
+        """Predictions as a named frame: for each target a point, its standard deviation and interval.
 
         The columns are those that ``rffblr predict`` writes: ``t``, ``t_std``, ``t_lower``, ``t_upper`` for a target
         ``t``.
@@ -311,16 +312,15 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> list(RFFBLRRegressor().fit(X, np.sin(X[:, 0])).predict_frame(X).columns)
         ['y1', 'y1_std', 'y1_lower', 'y1_upper']
         """
-        mean, std = self._answer(X, True)
+        mean, std, lower, upper = self._spread(X, coverage)
         columns: dict[str, Floats] = {}
         owners: dict[str, str] = {}
         for c, name in enumerate(self.target_names_):
             parts = {name: mean[:, c]}
             if std is not None:
-                low, high = self._reach(coverage)
                 parts[f"{name}_std"] = std[:, c]
-                parts[f"{name}_lower"] = mean[:, c] + low[c] * std[:, c]
-                parts[f"{name}_upper"] = mean[:, c] + high[c] * std[:, c]
+                parts[f"{name}_lower"] = lower[:, c]
+                parts[f"{name}_upper"] = upper[:, c]
             for column in parts:
                 if column in columns:
                     raise ValueError(

@@ -139,7 +139,8 @@ class Learned(Estimator):
         Shapley values, exact and not sampled, against the training rows. Where all of these would take longer than some
         twenty seconds of one core for the rows explained together, they are evenly thinned, down to one if need be:
         ``background`` names those used, and fewer than ten are warned of. Text columns count as one input. For every
-        row and target ``base + shapley.sum(axis=1)`` is the prediction.
+        row and target ``base + shapley.sum(axis=1)`` is the prediction; of a transformed target (``transforms_``), that on the
+        scale of its transform.
 
         Parameters
         ----------
@@ -155,10 +156,11 @@ class Learned(Estimator):
         -------
         explanation : Bunch
             ``inputs`` : names, in the order of the arrays;
-            ``shapley`` : array (n_samples, n_inputs, n_targets), in the units of the targets;
+            ``shapley`` : array (n_samples, n_inputs, n_targets), in the units of ``scales_of``;
             ``std`` : the same shape, or None;
             ``base`` : array (n_targets,), the mean prediction over the background;
             ``prediction`` : array (n_samples, n_targets);
+            ``scales_of`` : list of str, what the values of each target add up to: the target itself, or its transform;
             ``background`` : training rows compared with;
             ``total`` and ``first_order`` : arrays (n_inputs, n_targets), shares of the variance of the prediction
             with and without interactions;
@@ -191,7 +193,7 @@ class Learned(Estimator):
         for name in ("shapley", "std"):
             if parts[name] is not None:
                 parts[name] = np.stack(parts[name], axis=-1)
-        return Bunch(**parts)
+        return Bunch(scales_of=self.model_.scales, **parts)
 
     def partial_dependence(self, inputs: int | str | Sequence[int | str], resolution: int = 40) -> Any:
         """The mean prediction over the training rows when one input, or two, are set; exact, with its deviation.
@@ -206,7 +208,8 @@ class Learned(Estimator):
         Returns
         -------
         dependence : frame
-            A column for each input (``None`` is a missing cell), then ``mean[target]`` and ``std[target]``.
+            A column for each input (``None`` is a missing cell), then ``mean[target]`` and ``std[target]``, of a transformed
+            target on the scale of its transform.
 
         Examples
         --------

@@ -19,6 +19,7 @@ from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
 from ._settings import documented, spelled, whole
 
 Self = TypeVar("Self", bound="RFFBLRRegressor")
+Point = Literal["mean", "median"]
 
 
 class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
@@ -76,8 +77,12 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     converged_ : bool
         Whether it converged.
     nugget_std_ : array of shape (n_targets,)
-        Nugget of each target, as a standard deviation in its unit: what the model takes for independent from row to row.
+        Nugget of each target, as a standard deviation in its unit, or on the scale of its transform: what the model takes
+        for independent from row to row.
         Not an estimate of the noise, which lies between it and the error on held-out rows.
+    transforms_ : dict of str
+        The transform of each target that is learned transformed, in words. Predictions, intervals and draws come back on
+        the original scale; explanations, ``nugget_std_``, ``links_`` and ``sinusoids_`` are on that of the transform.
     notes_ : list of str
         What the fit noticed in the data: levels, gaps, columns left out.
     target_names_ : array of shape (n_targets,)
@@ -218,9 +223,96 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         self._warn_if_exhausted()
         return self
 
-    def _reach(self, coverage: float) -> tuple[Floats, Floats]:
-        ends = np.array(self.model_.reach(coverage))
-        return ends[:, 0], ends[:, 1]
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False, point: Point | None = None) -> Floats: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True], point: Point | None = None) -> tuple[Floats, Floats]: ...
+
+    @overload
+    def predict(self, X: Any, return_std: bool, point: Point | None = None) -> Floats | tuple[Floats, Floats]: ...
+
+    def predict(
+        self, X: Any, return_std: bool = False, point: Point | None = None
+    ) -> Floats | tuple[Floats, Floats]:
+        """Predicted targets of new rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Inputs; NaN is a missing cell.
+        return_std : bool, default=False
+            Whether to return the standard deviation of an observation too: what is not known about the function, and
+            the noise.
+        point : {"mean", "median"}, optional
+            Which number stands for the distribution of a target. Left out, it is the mean, or for a transformed target
+            the median if that predicted the training rows better. For targets that are not transformed the two are the same.
+
+        Returns
+        -------
+        point : array of shape (n_samples,) or (n_samples, n_targets)
+        std : array of the same shape
+            Only with ``return_std``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+        >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]))
+        >>> mean, std = model.predict([[1.0], [30.0]], return_std=True)
+        >>> bool(abs(mean[0] - np.sin(1.0)) < 0.02), bool(std[1] > 5 * std[0])
+        (True, True)
+        """
+        if point is None:
+            return super().predict(X, return_std)
+        if point not in ("mean", "median"):
+            raise ValueError(f"point={point!r}: write mean or median")
+        found, std, *_ = self._tables(X, point)
+        return (self._shaped(found), self._shaped(std)) if return_std else self._shaped(found)
+
+    def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Floats:
+        """Values that an observation is below with given probabilities.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Inputs; NaN is a missing cell.
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+            The probabilities, between 0 and 1.
+
+        Returns
+        -------
+        values : array of shape (n_samples, n_quantiles) or (n_samples, n_targets, n_quantiles)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
+        >>> model = RFFBLRRegressor().fit(X, np.exp(np.sin(X[:, 0])))
+        >>> low, middle, high = model.predict_quantiles(X[:1])[0]
+        >>> bool(low < middle < high)
+        True
+        """
+        asked = [float(p) for p in quantiles]
+        found = self._tables(X, quantiles=asked)[4:]
+        out = np.stack(found, axis=-1) if found else np.empty((*self._answer(X, False)[0].shape, 0))
+        return out[:, 0] if self._flat else out
+
+    def _tables(
+        self, X: Any, point: Point | None = None, coverage: float = 0.9, quantiles: Sequence[float] = ()
+    ) -> list[Floats]:
+        """Point, standard deviation, ends of the interval and quantiles, each rows × targets."""
+        check_is_fitted(self)
+        inputs, _ = self._read_inputs(X, reset=False)
+        tables, notes = self.model_.distribution(inputs, point, coverage, list(quantiles), self._threads())
+        _warn(notes, 4)
+        return tables
+
+    def _spread(self, X: Any, coverage: float) -> tuple[Floats, Floats | None, Floats, Floats]:
+        point, std, lower, upper = self._tables(X, coverage=coverage)
+        return point, std, lower, upper
 
     def _ending(self) -> str:
         ending = "converged" if self.converged_ else "stopped"
@@ -250,6 +342,8 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         self.n_iter_ = model.steps
         self.converged_ = model.converged
         self.nugget_std_ = np.asarray(model.nugget_std)
+        scales = zip(model.target_names, model.scales)
+        self.transforms_ = {name: scale for name, scale in scales if scale != name}
         self.notes_ = model.notes
 
     def _name(self, model: _rffblr.Model, named: bool) -> None:
@@ -269,7 +363,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         random_state: int | np.random.RandomState | None = 0,
         noise: bool = True,
     ) -> Floats:
-        """Joint draws at new rows from the posterior.
+        """Joint draws at new rows from the posterior, on the original scale of the targets.
 
         Parameters
         ----------
@@ -280,7 +374,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         random_state : int, RandomState or None, default=0
             Seed of the draws.
         noise : bool, default=True
-            Draws of observations; without it, of the function alone.
+            Draws of observations; without it, of the function alone, of a transformed target of its median.
 
         Returns
         -------
@@ -301,11 +395,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         if isinstance(random_state, np.random.RandomState):
             random_state = int(random_state.randint(2**31 - 1))
         generator = np.random.default_rng(random_state)
-        draws, notes = self.model_.sample(inputs, n_samples, int(generator.integers(2**63)), self._threads())
+        seed = int(generator.integers(2**63))
+        draws, notes = self.model_.sample(inputs, n_samples, seed, bool(noise), self._threads())
         _warn(notes, 3)
         out = np.stack(draws, axis=-1) if draws else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
-        if noise:
-            out += self.nugget_std_[:, None] * generator.normal(size=out.shape)
         return out[:, 0] if self._flat else out
 
     @overload

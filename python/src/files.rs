@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use rffblr::data::{EncodeError, Note, RoleChoice, Roles, TrainingTable, Weights};
 use rffblr::drawn::BLOCK;
 use rffblr::metrics::SplitBy;
-use rffblr::{Error, Iteration, Result, Settings};
+use rffblr::{Error, Iteration, PredictionColumns, Result, Settings};
 use rffblr_methods::evaluate;
 use rffblr_methods::folds::Folds;
 use rffblr_tables::{FileFit, FromFiles, Parts, Stage, Writer};
@@ -168,7 +168,9 @@ pub fn predict_files(
             let known = |note: &Note| notes.iter().any(|old| old.kind == note.kind && old.columns == note.columns);
             let new: Vec<Note> = more.into_iter().filter(|note| !known(note)).collect();
             notes.extend(new);
-            writer.write(&model.prediction_table(&model.predict(inputs.as_ref())?, coverage)?)?;
+            writer.write(
+                &model.prediction_table(&model.predict(inputs.as_ref())?, &PredictionColumns::usual(coverage))?,
+            )?;
             rows = block.first_row + block.table.rows() as u64;
             tell(Event::Pass("predicting", block.bytes_read, parts.bytes()));
         }

@@ -153,37 +153,33 @@ impl Model {
     }
 }
 
-/// Mean and, if wanted, standard deviation of an observation, block by block with a check for signals in between.
-fn predict_rows(
+/// Tables with a row for each of the inputs, block by block with a check for signals in between.
+fn by_blocks(
     py: Python<'_>,
-    model: &rffblr::Model,
     inputs: MatRef<'_, f64>,
-    uncertain: bool,
     count: usize,
-) -> Result<(Mat<f64>, Option<Mat<f64>>), Failure> {
-    let pool = threads(count)?;
-    let (rows, tasks) = (inputs.nrows(), model.target_names().len());
-    let mut mean = Mat::zeros(rows, tasks);
-    let mut std = uncertain.then(|| Mat::zeros(rows, tasks));
-    for start in (0..rows).step_by(ROWS) {
+    tables: impl Fn(MatRef<'_, f64>) -> rffblr::Result<Vec<Mat<f64>>> + Sync,
+) -> Result<Vec<Mat<f64>>, Failure> {
+    let (pool, rows) = (threads(count)?, inputs.nrows());
+    let mut out: Vec<Mat<f64>> = Vec::new();
+    // One block at least, which says how many columns there are.
+    for start in (0..rows.max(1)).step_by(ROWS) {
         let block = inputs.subrows(start, ROWS.min(rows - start));
-        let found = released(py, &pool, || match uncertain {
-            true => model.predict(block).map(|p| (p.mean, Some(p.std))),
-            false => model.predict_mean(block).map(|mean| (mean, None)),
-        })?;
-        let (block_mean, block_std) = found?;
-        mean.as_mut().subrows_mut(start, block.nrows()).copy_from(&block_mean);
-        if let (Some(std), Some(block_std)) = (&mut std, block_std) {
-            std.as_mut().subrows_mut(start, block.nrows()).copy_from(&block_std);
+        let found = released(py, &pool, || tables(block))??;
+        if out.is_empty() {
+            out = found.iter().map(|table| Mat::zeros(rows, table.ncols())).collect();
+        }
+        for (to, from) in out.iter_mut().zip(&found) {
+            to.as_mut().subrows_mut(start, block.nrows()).copy_from(from);
         }
         py.check_signals()?;
     }
-    Ok((mean, std))
+    Ok(out)
 }
 
 #[pymethods]
 impl Model {
-    /// Mean, standard deviation if wanted, and notes on the inputs.
+    /// Point prediction, standard deviation if wanted, and notes on the inputs.
     fn predict<'py>(
         &self,
         py: Python<'py>,
@@ -192,23 +188,60 @@ impl Model {
         threads: usize,
     ) -> PyResult<(Array<'py>, Option<Array<'py>>, Vec<String>)> {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
-        let (mean, std) = predict_rows(py, &self.model, encoded.as_ref(), uncertain, threads)?;
-        let std = std.map(|std| array(py, &std)).transpose()?;
-        Ok((array(py, &mean)?, std, told(&notes)))
+        let model = &self.model;
+        let found = by_blocks(py, encoded.as_ref(), threads, |block| match uncertain {
+            true => model.predict(block).map(|prediction| vec![prediction.point(), prediction.std]),
+            false => Ok(vec![model.predict_point(block)?]),
+        })?;
+        let std = found.get(1).map(|std| array(py, std)).transpose()?;
+        Ok((array(py, &found[0])?, std, told(&notes)))
     }
 
-    /// Joint draws of the function.
+    /// Point prediction (mean, median, or the one that suits each target), standard deviation, ends of the interval, then
+    /// quantiles; and notes on the inputs.
+    fn distribution<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Inputs<'py>,
+        point: Option<&str>,
+        coverage: f64,
+        quantiles: Vec<f64>,
+        threads: usize,
+    ) -> PyResult<(Vec<Array<'py>>, Vec<String>)> {
+        let (encoded, notes) = inputs.encode(&self.encoder)?;
+        let model = &self.model;
+        let found = by_blocks(py, encoded.as_ref(), threads, |block| {
+            let prediction = model.predict(block)?;
+            let (lower, upper) = prediction.interval(coverage)?;
+            let point = match point {
+                Some("mean") => prediction.mean.clone(),
+                Some(_) => prediction.median(),
+                None => prediction.point(),
+            };
+            let further = quantiles.iter().map(|p| prediction.quantile(*p));
+            let further = further.collect::<rffblr::Result<Vec<Mat<f64>>>>()?;
+            Ok([point, prediction.std, lower, upper].into_iter().chain(further).collect())
+        })?;
+        Ok((found.iter().map(|table| array(py, table)).collect::<PyResult<_>>()?, told(&notes)))
+    }
+
+    /// Joint draws: of observations, or without noise of the function.
     fn sample<'py>(
         &self,
         py: Python<'py>,
         inputs: Inputs<'py>,
         draws: usize,
         seed: u64,
+        noise: bool,
         count: usize,
     ) -> PyResult<(Vec<Array<'py>>, Vec<String>)> {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
         let (model, rows) = (self.model.clone(), encoded.into_owned());
-        let draws = heard(py, count, move || model.sample(rows.as_ref(), draws, seed))?.map_err(Failure::from)?;
+        let draws = heard(py, count, move || match noise {
+            true => model.sample_observations(rows.as_ref(), draws, seed),
+            false => model.sample(rows.as_ref(), draws, seed),
+        })?
+        .map_err(Failure::from)?;
         Ok((draws.iter().map(|draw| array(py, draw)).collect::<PyResult<_>>()?, told(&notes)))
     }
 
@@ -219,7 +252,7 @@ impl Model {
         let found =
             heard(py, count, move || Ok((model.leave_one_out(&data.data)?, model.predict(data.unused.as_ref())?)))?;
         let (used, unused) = found.map_err(|error: rffblr::Error| Failure::from(error))?;
-        let mean = training.spread(&used.mean, &unused.mean);
+        let mean = training.spread(&used.point(), &unused.point());
         Ok((array(py, &mean)?, array(py, &training.spread(&used.std, &unused.std))?))
     }
 
@@ -316,11 +349,6 @@ impl Model {
     /// The settings of the fit, by name and as text.
     fn settings(&self) -> Vec<(String, String)> {
         self.model.settings().spelled().into_iter().map(|(name, value)| (name.replace('-', "_"), value)).collect()
-    }
-
-    /// Ends of the central interval of each target, in standard deviations from the mean.
-    fn reach(&self, coverage: f64) -> PyResult<Vec<(f64, f64)>> {
-        Ok(self.model.reach(coverage).map_err(Failure::from)?)
     }
 
     /// What a check on held-out rows found; nothing if there was none.
@@ -480,6 +508,12 @@ impl Model {
     #[getter]
     fn steps(&self) -> usize {
         self.model.trace().len()
+    }
+
+    /// What the function of each target, and all that explains it, is of: the target, or its transform in words.
+    #[getter]
+    fn scales(&self) -> Vec<String> {
+        (0..self.model.target_names().len()).map(|task| self.model.scale_of(task)).collect()
     }
 
     /// Standard deviation of the noise of each target.

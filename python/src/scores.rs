@@ -6,7 +6,7 @@ use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rffblr::metrics::{ReferenceMean, Scores, Spread};
+use rffblr::metrics::{HeldOut, ReferenceMean};
 
 /// All scores over all targets, by name; those of the uncertainty only with standard deviations.
 #[pyfunction]
@@ -18,8 +18,7 @@ pub fn scores<'py>(
     level: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (truth, mean, std) = (matrix(&truth), matrix(&mean), std.map(|std| matrix(&std)));
-    let spread = std.as_ref().map(|std| Spread { std: std.as_ref(), level });
-    let found = Scores::new(truth.as_ref(), mean.as_ref(), spread, ReferenceMean::Test);
+    let found = HeldOut::new(truth, mean, std).scores(level, ReferenceMean::Test);
     let found = found.map_err(|problem| Failure::from(rffblr::Error::from(problem)))?;
     let out = PyDict::new(py);
     out.set_item("r2_task", found.task_r2)?;

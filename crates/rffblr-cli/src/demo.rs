@@ -4,7 +4,7 @@ use crate::checking::Plan;
 use crate::{output, report};
 use anyhow::{Context, Result, bail};
 use rffblr::data::{Cohort, MissingInputs, Roles, TrainingTable, cohort};
-use rffblr::{CosineSettings, Form, InputScales, Model, Settings, Stop, metrics};
+use rffblr::{CosineSettings, Form, InputScales, Model, PredictionColumns, Settings, Stop, metrics};
 use rffblr_report::{Data, Options};
 use rffblr_tables::write_csv;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ fn save(
     if let Ok(check) = plan.run(training, model.settings(), Some(seconds), false)? {
         model = model.with_check(check)?;
     }
-    let predictions = model.prediction_table(&model.predict(cohort.test.inputs())?, 0.9)?;
+    let predictions = model.prediction_table(&model.predict(cohort.test.inputs())?, &PredictionColumns::usual(0.9))?;
     let file = |name: &str| arguments.output.join(name);
     for (name, table) in
         [("train.csv", training.table()), ("test.csv", &cohort.test.table()?), ("predictions.csv", &predictions)]

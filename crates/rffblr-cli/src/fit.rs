@@ -1,6 +1,7 @@
 //! `rffblr fit`: from a table to a model file, with a verdict on how far to trust it.
 
 use crate::checking::{self, Plan, Wanted, wanted};
+use crate::inspect;
 use crate::output::{self, significant};
 use crate::settings::SettingArguments;
 use crate::streamed::{Fitted, fit_files, fit_table, is_streamed};
@@ -8,10 +9,10 @@ use crate::training::{TableArguments, advised, file_of, wrong};
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use indicatif::ProgressBar;
-use rffblr::data::Dataset;
+use rffblr::data::{Dataset, SetAside, TrainingTable};
 use rffblr::explain::Explainer;
 use rffblr::internals::plural;
-use rffblr::metrics::{LEVEL, ReferenceMean, Scores, Spread, with_error};
+use rffblr::metrics::{LEVEL, ReferenceMean, with_error};
 use rffblr::{EXACT_ROWS, Form, Iteration, Model, Settings, Stop};
 use rffblr_tables::{FileFit, Parts};
 use serde_json::json;
@@ -121,6 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         return output::print(&facts(&model, &path, training.dataset(), seconds, notes)?);
     }
     if !arguments.quiet {
+        set_aside(&model, &training).iter().for_each(|note| output::note(note));
         let checked = model.check().map_or(why_not, |check| checking::table(check, model.target_names()));
         let mut text = format!("\n{checked}{}", summary(&model, training.dataset(), seconds)?);
         text += &what_matters(&model, training.dataset())?;
@@ -130,6 +132,20 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::tell(&text);
     }
     Ok(())
+}
+
+/// Target cells that were not learned from, with their rows in the table.
+fn set_aside(model: &Model, training: &TrainingTable) -> Vec<String> {
+    let note = |cell: &SetAside| {
+        format!(
+            "row {}: {} = {} is {} times as far from the median as any other value; it was not learned from",
+            training.rows()[cell.row] + 1,
+            model.target_names()[cell.task],
+            significant(training.dataset().targets()[(cell.row, cell.task)]),
+            significant(cell.ratio),
+        )
+    };
+    model.set_aside().iter().map(note).collect()
 }
 
 /// What needs all rows at once is refused.
@@ -170,6 +186,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result
         ended(&model),
         plural(model.trace().len(), "step"),
     );
+    text += &inspect::transforms(&model);
     text += &what_matters(&model, &sample)?;
     if !output::is_stream(path) {
         text += &next_steps(path, &arguments.table.data);
@@ -227,9 +244,7 @@ fn next_steps(model: &Path, data: &Path) -> String {
 /// The scores at fixed scales, and what was learned.
 fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let left_out = model.leave_one_out(data)?;
-    let spread = Spread { std: left_out.std.as_ref(), level: LEVEL };
-    let truth = data.judged_targets();
-    let scores = Scores::new(truth.as_ref(), left_out.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let scores = left_out.held_out(data.judged_targets())?.scores(LEVEL, ReferenceMean::Test)?;
     let each = &scores.per_task;
     let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
     let row = |(c, name): (usize, &String)| {
@@ -245,7 +260,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let header = ["target", "values", "R²", "RMSE", "90 % holds"];
     Ok(format!(
         "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{}, {}, {}. {}. {} \
-         after {}, {seconds:.2} s.\n",
+         after {}, {seconds:.2} s.\n{}",
         output::table(header, rows),
         plural(data.rows(), "row"),
         plural(model.input_names().len(), "input"),
@@ -253,6 +268,7 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
         made_of(model),
         ended(model),
         plural(model.trace().len(), "step"),
+        inspect::transforms(model),
     ))
 }
 

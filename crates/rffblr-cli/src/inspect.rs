@@ -8,7 +8,7 @@ use rffblr::internals::plural;
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::Mat;
 use rffblr::table::date_text;
-use rffblr::{Form, Model, Setting, Sinusoid, Stop};
+use rffblr::{Form, Model, Point, Setting, Sinusoid, Stop, Transform};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -85,7 +85,10 @@ fn facts(model: &Model) -> Value {
     let constants = model.constants();
     let target = |(c, name): (usize, &String)| {
         let constant = constants.as_ref().map(|constants| constants[c]);
-        json!({ "name": name, "nugget_std": noise[c], "bandwidth": bandwidth[c], "constant": constant })
+        json!({
+            "name": name, "transform": model.transforms()[c], "scale": model.scale_of(c), "nugget_std": noise[c],
+            "bandwidth": bandwidth[c], "constant": constant,
+        })
     };
     let by_target = |table: &Mat<f64>, d: usize| -> Vec<f64> { table.row(d).iter().copied().collect() };
     let input = |(d, name): (usize, &String)| json!({ "name": name, "scale": by_target(&scale, d), "kernel_length": by_target(&length, d) });
@@ -114,6 +117,26 @@ fn facts(model: &Model) -> Value {
         "links": model.links(),
         "sinusoids": model.sinusoids(),
     })
+}
+
+/// Which targets are transformed, in words; nothing if none is.
+pub fn transforms(model: &Model) -> String {
+    let named = |(c, transform): (usize, &Option<Transform>)| {
+        let transform = transform.as_ref()?;
+        let point = match transform.point {
+            Point::Mean => "mean",
+            Point::Median => "median",
+        };
+        Some(format!("  {} as {}, predicted by its {point}\n", model.target_names()[c], model.scale_of(c)))
+    };
+    let lines: String = model.transforms().iter().enumerate().filter_map(named).collect();
+    match lines.is_empty() {
+        true => lines,
+        false => format!(
+            "\nLearned transformed, which predicts each row without it better; predictions and intervals are on the original \
+             scale, nugget and explanations on that of the transform:\n{lines}"
+        ),
+    }
 }
 
 /// The same in words and tables, shortened.
@@ -154,8 +177,9 @@ fn words(model: &Model) -> String {
         Some(check) => format!("\n{}", checking::table(check, targets)),
         None => "Not checked on rows it has not seen; rffblr fit --check 5 does that.\n".into(),
     };
+    text += &transforms(model);
     let noise = model.nugget_std();
-    let rows = targets.iter().zip(&noise).map(|(name, noise)| vec![name.clone(), significant(*noise)]).collect();
+    let rows = noise.iter().enumerate().map(|(c, noise)| vec![model.scale_of(c), significant(*noise)]).collect();
     text += &section(
         "Nugget: independent from row to row, a lower bound of the noise",
         output::table(["target", "nugget std"], rows),

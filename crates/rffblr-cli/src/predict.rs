@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use rffblr::data::{EncodeError, Encoder, Note, NoteKind, names_among};
 use rffblr::linalg::Mat;
-use rffblr::metrics::{ReferenceMean, Scores, Spread};
-use rffblr::{Model, Prediction};
+use rffblr::metrics::ReferenceMean;
+use rffblr::{Model, Point, Prediction, PredictionColumns};
 use rffblr_tables as table;
 use rffblr_tables::{Parts, ReadOptions, Table, TableFile, Values, Writer, write_csv, write_parquet};
 use serde_json::json;
@@ -22,7 +22,8 @@ Examples:
   rffblr predict model.json new.csv                       CSV on standard output
   rffblr predict model.json new.csv -o predictions.csv    or .parquet
   rffblr predict model.json new.xlsx --keep id,visit       with columns of the table beside the predictions
-  rffblr predict model.json - --interval 0.5 < new.csv")]
+  rffblr predict model.json - --interval 0.5 < new.csv
+  rffblr predict model.json new.csv --point median --quantiles 0.05,0.25,0.75,0.95")]
 pub struct Arguments {
     /// Model file written by fit
     model: PathBuf,
@@ -35,6 +36,12 @@ pub struct Arguments {
     /// Probability that an observation lies between lower and upper
     #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = probability)]
     interval: f64,
+    /// Which number the column of a target has [default: the mean, or the median where that did better in training]
+    #[arg(long, value_name = "WHICH", value_parser = ["mean", "median"])]
+    point: Option<String>,
+    /// Further columns: values that an observation is below with these probabilities, for example 0.05,0.5,0.95
+    #[arg(long, value_name = "P,...", value_delimiter = ',', value_parser = probability)]
+    quantiles: Vec<f64>,
     /// Columns of the table to write before the predictions: names, patterns such as 'lab_*', positions such as #1
     #[arg(long, value_name = "NAMES")]
     keep: Vec<String>,
@@ -49,6 +56,13 @@ pub struct Arguments {
     /// Say nothing unless it fails
     #[arg(short, long)]
     quiet: bool,
+}
+
+impl Arguments {
+    fn columns(&self) -> PredictionColumns<'_> {
+        let point = self.point.as_deref().map(|word| if word == "mean" { Point::Mean } else { Point::Median });
+        PredictionColumns { point, coverage: self.interval, quantiles: &self.quantiles }
+    }
 }
 
 fn probability(text: &str) -> Result<f64, String> {
@@ -105,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     {
         output::note(&note);
     }
-    let predictions = beside(&table, &kept, model.prediction_table(&prediction, arguments.interval)?)?;
+    let predictions = beside(&table, &kept, model.prediction_table(&prediction, &arguments.columns())?)?;
     match file {
         None if arguments.json => output::print(&records(&predictions)?)?,
         None => {
@@ -164,7 +178,7 @@ fn in_blocks(
             notes.iter().filter(|note| !is_about(note, kept)).for_each(tell);
             told = !notes.is_empty();
         }
-        let predictions = model.prediction_table(&model.predict(inputs.as_ref())?, arguments.interval)?;
+        let predictions = model.prediction_table(&model.predict(inputs.as_ref())?, &arguments.columns())?;
         writer.write(&beside(&block.table, kept, predictions)?)?;
         bar.set_position(block.bytes_read);
     }
@@ -242,8 +256,7 @@ fn note_on_training_rows(model: &Model, encoder: &Encoder, table: &Table, inputs
 
 /// How well the predictions did, if the table has the targets too.
 fn scores(model: &Model, prediction: &Prediction, truth: &Mat<f64>, interval: f64) -> Result<String> {
-    let spread = Spread { std: prediction.std.as_ref(), level: interval };
-    let scores = Scores::new(truth.as_ref(), prediction.mean.as_ref(), Some(spread), ReferenceMean::Test)?;
+    let scores = prediction.clone().held_out(truth.clone())?.scores(interval, ReferenceMean::Test)?;
     let each = &scores.per_task;
     // Of the intervals that were written, whose ends need not be those of the normal distribution.
     let (lower, upper) = prediction.interval(interval)?;

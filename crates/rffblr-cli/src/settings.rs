@@ -129,7 +129,9 @@ fn spelled(value: &toml::Value) -> Option<String> {
 mod tests {
     use super::*;
     use clap::Parser;
-    use rffblr::{Bandwidth, CosineSettings, FeatureCount, Form, GammaPrior, InputScales};
+    use rffblr::{
+        Bandwidth, CosineSettings, FeatureCount, Form, GammaPrior, InputScales, TargetTransforms, TransformChoice,
+    };
 
     #[derive(Parser)]
     struct Flags {
@@ -144,7 +146,11 @@ mod tests {
     /// A flag and a line of a file spell every value in the same way.
     #[test]
     fn flags_and_files_give_the_settings_they_were_spelled_from() {
-        let sparse = Settings { form: Form::Sinusoids { sparsity: 0.75 }, max_iterations: 3, seed: 9 };
+        let own = TargetTransforms::ByName {
+            usual: TransformChoice::None,
+            own: vec![("price".into(), TransformChoice::Log)],
+        };
+        let sparse = Settings { form: Form::Sinusoids { sparsity: 0.75 }, max_iterations: 3, seed: 9, transform: own };
         let unusual = CosineSettings {
             features: FeatureCount::Exactly(77),
             bandwidth: Bandwidth::Learned { start: Some(0.25) },
@@ -154,7 +160,7 @@ mod tests {
             restarts: 3,
             ..CosineSettings::PAPER
         };
-        let unusual = Settings { form: unusual.into(), max_iterations: 41, seed: 2 };
+        let unusual = Settings { form: unusual.into(), max_iterations: 41, seed: 2, ..Settings::PAPER };
         let presets = PRESETS.map(|(name, settings, _)| (name, settings));
         for (preset, settings) in presets.into_iter().chain([("default", sparse), ("paper", unusual)]) {
             let flags = settings.spelled().into_iter().map(|(name, value)| format!("--{name}={value}"));

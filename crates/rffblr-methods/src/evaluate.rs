@@ -14,7 +14,7 @@ use crate::select::{Plan, Progress};
 use rffblr::Result;
 use rffblr::data::Standardiser;
 use rffblr::linalg::Mat;
-use rffblr::metrics::{HeldOut, ReferenceMean, Scores, Spread};
+use rffblr::metrics::{HeldOut, ReferenceMean, Scores};
 use serde::Serialize;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -89,13 +89,11 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
     let cpu_seconds = thread_seconds().zip(processor).map(|(end, start)| end - start);
     let (inner_seconds, inner_folds_remembered) = *inner.lock().unwrap_or_else(PoisonError::into_inner);
     let means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
-    let score = |forecast: &Forecast| {
-        let spread = forecast.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
-        Scores::new(split.test_targets.as_ref(), forecast.mean.as_ref(), spread, ReferenceMean::Train(&means))
-    };
-    let scores = score(&forecast)?;
+    let held_out = |forecast: Forecast| forecast.held_out(split.test_targets.clone());
+    let tested = held_out(forecast)?;
+    let scores = tested.scores(LEVEL, ReferenceMean::Train(&means))?;
     let scores_in_range = match in_training_range(split) {
-        Some(inputs) => score(&fitted.predict(inputs.as_ref())?)?,
+        Some(inputs) => held_out(fitted.predict(inputs.as_ref())?)?.scores(LEVEL, ReferenceMean::Train(&means))?,
         None => scores.clone(),
     };
     Ok(FoldResult {
@@ -110,7 +108,7 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
         active_features: fitted.active_features(),
         scores,
         scores_in_range,
-        held_out: HeldOut { truth: split.test_targets.clone(), mean: forecast.mean, std: forecast.std },
+        held_out: tested,
     })
 }
 

@@ -7,8 +7,9 @@ use crate::baselines::{
 use crate::select::Plan;
 use rffblr::data::Dataset;
 use rffblr::linalg::{Mat, MatRef};
+use rffblr::metrics::HeldOut;
 use rffblr::table::nearest;
-use rffblr::{CosineSettings, Error, Form, Model, Result, Settings, fit};
+use rffblr::{CosineSettings, Error, Form, Laws, Model, Result, Settings, TargetTransforms, fit};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -83,10 +84,20 @@ impl From<String> for Chosen {
 /// Predicted targets (N×C), on their original scale.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
-    /// Expected target.
+    /// Point prediction: the expected target, unless the method says otherwise.
     pub mean: Mat<f64>,
     /// Standard deviation of a new observation around it, noise included; `None` for methods without uncertainty.
     pub std: Option<Mat<f64>>,
+    /// The distributions, if they are not normal with this mean and standard deviation.
+    pub laws: Option<Laws>,
+}
+
+impl Forecast {
+    /// With what was observed, to be scored.
+    pub fn held_out(self, truth: Mat<f64>) -> Result<HeldOut> {
+        let own = self.laws.map(|laws| laws.judged(truth.as_ref())).transpose()?;
+        Ok(HeldOut { own, ..HeldOut::new(truth, self.mean, self.std) })
+    }
 }
 
 /// RFF-BLR with given settings; the seed of a fit takes the place of theirs.
@@ -117,7 +128,8 @@ impl Method for RffBlr {
 impl Predictor for Model {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
         let prediction = Model::predict(self, inputs)?;
-        Ok(Forecast { mean: prediction.mean, std: Some(prediction.std) })
+        let laws = prediction.laws().cloned();
+        Ok(Forecast { mean: prediction.point(), std: Some(prediction.std), laws })
     }
 
     fn active_features(&self) -> Option<usize> {
@@ -130,6 +142,11 @@ static REGISTRY: &[&dyn Method] = &[
         name: "rffblr",
         describe: "RFF-BLR with the default settings: a Gaussian process with a learned sum kernel and input scales",
         settings: Settings::DEFAULT,
+    },
+    &RffBlr {
+        name: "rffblr-untransformed",
+        describe: "the same with every target as it is, whatever its distribution",
+        settings: Settings { transform: TargetTransforms::NONE, ..Settings::DEFAULT },
     },
     &RffBlr {
         name: "rffblr-sparse",

@@ -154,6 +154,8 @@ struct ModelFacts {
     objective: f64,
     nugget_std: Vec<f64>,
     target_scale: Vec<f64>,
+    /// What the function of each target, and all that explains it, is of: the target, or its transform in words.
+    scale_of: Vec<String>,
 }
 
 impl Report {
@@ -366,6 +368,7 @@ impl ModelFacts {
             objective: model.objective(),
             nugget_std: model.nugget_std(),
             target_scale: model.target_std().to_vec(),
+            scale_of: (0..model.target_names().len()).map(|task| model.scale_of(task)).collect(),
         }
     }
 }

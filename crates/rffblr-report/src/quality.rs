@@ -4,7 +4,7 @@ use super::{Options, brief, briefly};
 use rffblr::data::Dataset;
 use rffblr::explain::Diagnostics;
 use rffblr::linalg::{Mat, MatRef};
-use rffblr::metrics::{Check, LEVEL, ReferenceMean, Scores, Spread};
+use rffblr::metrics::{Check, LEVEL, ReferenceMean, Scores};
 use rffblr::{Form, Model, Result};
 use rffblr_methods::baselines::{Ridge, TrainingMean};
 use serde::Serialize;
@@ -138,14 +138,13 @@ impl Quality {
         let calibration = found.calibration(&levels);
         let inside = |c: usize| briefly(calibration.iter().map(|at| at.per_task[c]));
         let tasks = data.targets().ncols();
-        let spread = Spread { std: prediction.std.as_ref(), level: LEVEL };
-        let scores = scores(data, &prediction.mean, Some(spread))?;
+        let scores = prediction.clone().held_out(data.judged_targets())?.scores(LEVEL, ReferenceMean::Test)?;
         // What ridge regression would have said of new rows needs those it learns from; the mean is then theirs.
         let (ridge, mean) = match new {
             true => (Mat::full(data.rows(), tasks, f64::NAN), own_means(data)),
             false => (Ridge.leave_one_out(data)?, TrainingMean.leave_one_out(data)),
         };
-        let (ridge, mean) = (self::scores(data, &ridge, None)?, self::scores(data, &mean, None)?);
+        let (ridge, mean) = (scores_of(data, &ridge)?, scores_of(data, &mean)?);
         let squares = |c: usize| Squares::new(data, found, c);
         Ok(Quality {
             new,
@@ -170,8 +169,8 @@ fn own_means(data: &Dataset) -> Mat<f64> {
     Mat::from_fn(judged.nrows(), means.len(), |_, c| means[c])
 }
 
-fn scores(data: &Dataset, prediction: &Mat<f64>, spread: Option<Spread<'_>>) -> Result<Scores> {
-    Ok(Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), spread, ReferenceMean::Test)?)
+fn scores_of(data: &Dataset, prediction: &Mat<f64>) -> Result<Scores> {
+    Ok(Scores::new(data.judged_targets().as_ref(), prediction.as_ref(), None, ReferenceMean::Test)?)
 }
 
 impl Marks {
@@ -301,7 +300,7 @@ impl Rows {
             number: chosen.iter().map(number).collect(),
             position: chosen.to_vec(),
             observed: columns(data.targets()),
-            mean: columns(found.prediction.mean.as_ref()),
+            mean: columns(found.prediction.point().as_ref()),
             lower: columns(lower.as_ref()),
             upper: columns(upper.as_ref()),
             standardised: columns(found.standardised.as_ref()),

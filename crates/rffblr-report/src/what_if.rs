@@ -70,6 +70,9 @@ impl WhatIf {
                  prediction from the model file evaluates it",
             ));
         }
+        if let Some(absent) = absent.as_mut().filter(|_| model.transforms().iter().any(Option::is_some)) {
+            *absent += " Of a transformed target the median is shown.";
+        }
         Ok(WhatIf { intervals: absent.is_none(), file: Some(file), absent })
     }
 

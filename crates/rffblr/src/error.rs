@@ -53,7 +53,7 @@ pub enum Error {
         /// What the user can do.
         remedy: &'static str,
     },
-    /// A finite number that is too large to compute with.
+    /// A finite number that cannot be computed with.
     #[error("{what}, row {row}, column \"{column}\": {} is {problem}", number_text(*value), row = row + 1)]
     TooLarge {
         /// The table it stands in.

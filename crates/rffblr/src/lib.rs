@@ -68,6 +68,7 @@ mod simd;
 mod sparse;
 mod steps;
 pub mod table;
+mod transform;
 mod vb;
 mod words;
 
@@ -77,12 +78,13 @@ extern crate self as rffblr;
 
 pub use error::{Error, Result};
 pub use model::{
-    ErrorQuantiles, FORMAT, FORMAT_VERSION, KernelView, Link, Model, Prediction, Sinusoid, Verification, fit,
-    fit_observed,
+    ErrorQuantiles, FORMAT, FORMAT_VERSION, KernelView, Laws, Link, Model, Prediction, PredictionColumns, Sinusoid,
+    Verification, fit, fit_observed,
 };
 pub use settings::{
     Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, LinkScale, Noise, PRESETS,
-    Precision, Pruning, SETTINGS, Setting, Settings, TargetScale,
+    Precision, Pruning, SETTINGS, Setting, Settings, TargetScale, TargetTransforms, TransformChoice,
 };
 pub use steps::{Iteration, Observer, Stop};
+pub use transform::{Law, Point, Shape, Transform};
 pub use vb::Gamma;

@@ -13,11 +13,13 @@
 //!
 //! A table whose shape does not match the truth is an error, never a panic.
 
+mod cells;
 mod held_out;
 mod scores;
 #[cfg(test)]
 mod tests;
 
+pub use cells::CellScores;
 pub use held_out::{Check, HeldOut, LEVEL, OutOfFold, SplitBy, with_error};
 pub use scores::{PerTask, Scores, Spread};
 

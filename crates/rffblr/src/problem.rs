@@ -47,7 +47,7 @@ pub struct Problem {
 
 impl Problem {
     /// From the standardised inputs and targets of a dataset, with its weights and what they mean.
-    pub fn of(inputs: Mat<f64>, targets: Mat<f64>, data: &Dataset) -> Self {
+    pub fn of(inputs: impl Into<Arc<Mat<f64>>>, targets: Mat<f64>, data: &Dataset) -> Self {
         let problem = Problem::new(inputs, targets, data.weights());
         match data.given_weights() {
             Some(Weights::Relative(_)) => problem.with_relative_weights(),
@@ -56,14 +56,15 @@ impl Problem {
     }
 
     /// From standardised tables; NaN targets are missing, and weights are repeats.
-    pub fn new(inputs: Mat<f64>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
+    pub fn new(inputs: impl Into<Arc<Mat<f64>>>, targets: Mat<f64>, weights: Option<&[f64]>) -> Self {
+        let inputs = inputs.into();
         let root: Vec<f64> = weights.map_or(vec![1.0; inputs.nrows()], |w| w.iter().map(|w| w.sqrt()).collect());
         let folded = Mat::from_fn(targets.nrows(), targets.ncols(), |n, c| root[n] * targets[(n, c)]);
         Problem::folded(inputs, folded, root)
     }
 
     /// The same from targets that are multiplied by the roots of the weights already.
-    fn folded(inputs: Mat<f64>, mut targets: Mat<f64>, root: Vec<f64>) -> Self {
+    fn folded(inputs: Arc<Mat<f64>>, mut targets: Mat<f64>, root: Vec<f64>) -> Self {
         let rows = inputs.nrows();
         let mut patterns: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
         for task in 0..targets.ncols() {
@@ -89,7 +90,7 @@ impl Problem {
             .collect();
         let count = mass.clone();
         let (origin, rounding) = ((0..inputs.ncols()).collect(), vec![0.0; targets.ncols()]);
-        Problem { inputs: Arc::new(inputs), root, targets, groups, mass, count, relative: false, origin, rounding }
+        Problem { inputs, root, targets, groups, mass, count, relative: false, origin, rounding }
     }
 
     /// The same with weights that say how precise a row is: one observation each.
@@ -166,9 +167,17 @@ impl Problem {
             }
         }
         let root = chosen.iter().map(|&row| self.root[row]).collect();
-        let part = Problem::folded(select_rows(self.inputs.as_ref().as_ref(), chosen), targets, root);
+        let part = Problem::folded(Arc::new(select_rows(self.inputs.as_ref().as_ref(), chosen)), targets, root);
         let part = if self.relative { part.with_relative_weights() } else { part };
         Problem { origin: self.origin.clone(), rounding: self.rounding.clone(), ..part }
+    }
+
+    /// The same rows with other targets, standardised and NaN where not observed, and what rounding adds to their noise.
+    pub fn with_targets(&self, targets: &Mat<f64>, rounding: Vec<f64>) -> Problem {
+        let folded = Mat::from_fn(targets.nrows(), targets.ncols(), |n, c| self.root[n] * targets[(n, c)]);
+        let other = Problem::folded(self.inputs.clone(), folded, self.root.clone());
+        let other = if self.relative { other.with_relative_weights() } else { other };
+        Problem { origin: self.origin.clone(), rounding, ..other }
     }
 
     /// Some of its tasks alone, in rising order, with the same rows.

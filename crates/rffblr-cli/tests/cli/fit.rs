@@ -105,7 +105,7 @@ fn preset_then_file_then_flags() {
         Model::from_json(&ran.out).unwrap().settings().clone()
     };
     let nine = CosineSettings { features: FeatureCount::Exactly(9), ..CosineSettings::PAPER };
-    let file = Settings { form: nine.clone().into(), max_iterations: 7, seed: 4 };
+    let file = Settings { form: nine.clone().into(), max_iterations: 7, seed: 4, ..Settings::PAPER };
     assert_eq!(settings(&["--config=s.toml"]), file);
     let both = settings(&["--config=s.toml", "--seed=5", "--noise=per-task"]);
     let noise = rffblr::Noise::PerTask;

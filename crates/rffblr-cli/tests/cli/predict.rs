@@ -41,6 +41,44 @@ fn four_columns_for_each_target() {
     }
 }
 
+/// y = exp of a function of x and noise, as a table.
+fn skewed() -> String {
+    let noise = |n: usize| ((n * 7919 % 101) as f64 / 50.5 - 1.0) * 0.8;
+    let row = |n: usize| format!("{},{}\n", n as f64 / 20.0, ((n as f64 / 10.0).sin() + noise(n)).exp());
+    "x,price\n".to_string() + &(0..100).map(row).collect::<String>()
+}
+
+#[test]
+fn points_and_quantiles_of_a_transformed_target() {
+    let folder = Folder::new();
+    folder.put("skewed.csv", skewed());
+    let fit = |more: &[&str]| {
+        let words = ["fit", "skewed.csv", "--targets", "price", "--check", "off", "-o", "model.json", "--force"];
+        folder.done(&[&words[..], more].concat())
+    };
+    assert!(fit(&["--transform", "log"]).err.contains("price as ln(price)"));
+    let predict = |more: &[&str]| {
+        read_numbers(&folder.done(&[&["predict", "model.json", "skewed.csv", "-q"], more].concat()).out)
+    };
+    let found = predict(&["--point", "median", "--quantiles", "0.05,0.5,0.95"]);
+    let names: Vec<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
+    let expected = ["price", "price_std", "price_lower", "price_upper", "price_q0.05", "price_q0.5", "price_q0.95"];
+    assert_eq!(names, expected);
+    let mean = predict(&["--point", "mean"]);
+    for row in 0..100 {
+        let [median, _, lower, upper, low, middle, high] = [0, 1, 2, 3, 4, 5, 6].map(|k| found[k].1[row]);
+        assert!(0.0 < low && (low - lower).abs() < 1e-9 * low && (high - upper).abs() < 1e-9 * high);
+        assert_eq!(middle, median);
+        assert!(mean[0].1[row] > median);
+    }
+    assert!(folder.done(&["inspect", "model.json"]).out.contains("price as ln(price), predicted by its"));
+    let json: serde_json::Value = serde_json::from_str(&folder.done(&["inspect", "model.json", "--json"]).out).unwrap();
+    assert_eq!(json["targets"][0]["scale"], "ln(price)");
+    // Without a transform nothing is said, and lower ends may be negative.
+    assert!(!fit(&["--transform", "none"]).err.contains("ln("));
+    assert!(predict(&[])[2].1.iter().any(|end| *end < 0.0));
+}
+
 #[test]
 fn order_of_columns_format_and_output_do_not_matter() {
     let folder = fitted();

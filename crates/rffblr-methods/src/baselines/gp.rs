@@ -173,7 +173,7 @@ impl Predictor for Fitted {
             (latent + self.noise).sqrt()
         };
         let std = Mat::from_fn(mean.nrows(), mean.ncols(), |j, _| deviation(j));
-        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?) })
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?), laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

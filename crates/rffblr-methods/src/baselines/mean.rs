@@ -69,7 +69,7 @@ impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
         check_question(inputs, &self.input_names)?;
         let repeat = |values: &[f64]| Mat::from_fn(inputs.nrows(), values.len(), |_, task| values[task]);
-        Ok(Forecast { mean: repeat(&self.mean), std: Some(repeat(&self.std)) })
+        Ok(Forecast { mean: repeat(&self.mean), std: Some(repeat(&self.std)), laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

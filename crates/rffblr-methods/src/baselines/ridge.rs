@@ -220,7 +220,7 @@ impl Predictor for Fitted {
             mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v += intercept);
         }
         let std = Mat::from_fn(mean.nrows(), mean.ncols(), |_, c| self.errors[c]);
-        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?) })
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?), laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

@@ -6,7 +6,6 @@ use crate::folds::Folds;
 use crate::method::{Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::{Dataset, TrainingTable};
-use rffblr::internals::select_rows;
 use rffblr::linalg::Mat;
 use rffblr::metrics::{Check, HeldOut, LEVEL, OutOfFold, SplitBy};
 use rffblr::{Error, ErrorQuantiles, Result, Settings, fit_observed};
@@ -121,7 +120,7 @@ pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, se
     let plan = Plan::seeded(seed);
     let beside = |method: &dyn Method| -> Result<HeldOut> {
         let forecast = method.fit(&sample, &plan)?.predict(inputs.as_ref())?;
-        Ok(HeldOut { truth: held_out.truth.clone(), mean: forecast.mean, std: forecast.std })
+        forecast.held_out(held_out.truth.clone())
     };
     let scored = |all: &HeldOut| OutOfFold::new(&parts(all)).map_err(Error::from);
     let (ridge, mean) = (beside(&Ridge)?, beside(&TrainingMean)?);
@@ -143,15 +142,13 @@ pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, se
 fn calibrated_coverage(all: &HeldOut) -> (Vec<f64>, f64) {
     let tasks = all.truth.ncols();
     let (mut inside, mut seen) = (vec![0.0; tasks], vec![0.0; tasks]);
-    let halves = [0, 1].map(|odd| some(all, &(odd..all.truth.nrows()).step_by(2).collect::<Vec<_>>()));
+    let halves = [0, 1].map(|odd| all.select(&(odd..all.truth.nrows()).step_by(2).collect::<Vec<_>>()));
     for (judge, judged) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
         let errors = ErrorQuantiles::new(judge);
         for c in 0..tasks {
             let (low, high) = (errors.quantile(c, 0.5 - 0.5 * LEVEL), errors.quantile(c, 0.5 + 0.5 * LEVEL));
             for n in (0..judged.truth.nrows()).filter(|&n| !judged.truth[(n, c)].is_nan()) {
-                let std = judged.std.as_ref().map_or(f64::NAN, |std| std[(n, c)]);
-                let error = (judged.truth[(n, c)] - judged.mean[(n, c)]) / std;
-                inside[c] += f64::from(u8::from((low..=high).contains(&error)));
+                inside[c] += f64::from(u8::from((low..=high).contains(&judged.z(n, c))));
                 seen[c] += 1.0;
             }
         }
@@ -160,15 +157,10 @@ fn calibrated_coverage(all: &HeldOut) -> (Vec<f64>, f64) {
     (inside.iter().zip(&seen).map(|(inside, seen)| inside / seen).collect(), overall)
 }
 
-fn some(all: &HeldOut, rows: &[usize]) -> HeldOut {
-    let of = |table: &Mat<f64>| select_rows(table.as_ref(), rows);
-    HeldOut { truth: of(&all.truth), mean: of(&all.mean), std: all.std.as_ref().map(of) }
-}
-
 /// The rows in a few parts, one after another.
 fn parts(all: &HeldOut) -> Vec<HeldOut> {
     let rows = all.truth.nrows();
-    (0..PARTS).map(|k| some(all, &(k * rows / PARTS..(k + 1) * rows / PARTS).collect::<Vec<_>>())).collect()
+    (0..PARTS).map(|k| all.select(&(k * rows / PARTS..(k + 1) * rows / PARTS).collect::<Vec<_>>())).collect()
 }
 
 #[cfg(test)]

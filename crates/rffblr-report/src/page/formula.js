@@ -81,8 +81,9 @@ function storedInputs(file) {
 }
 
 /**
- * A predictor: `predict(encoded row, task)` gives the mean of each target, and latent and observation deviation of one;
- * without a task means alone.
+ * A predictor: `predict(encoded row, task)` gives the point prediction of each target, and of one its mean, its latent and
+ * observation deviation, and `at(z)`, its value at so many deviations on the scale of the fit. A transformed target has a
+ * mean only with its deviation: where it is not the task, its median is given.
  */
 function predictorOf(file) {
   const { kernel, sinusoids } = file.function;
@@ -92,15 +93,47 @@ function predictorOf(file) {
     predict(row, task) {
       const z = row.map((value, d) => standardised(value, inputs.mean[d], inputs.scale[d]));
       const found = machine(z, task);
-      const mean = found.mean.map((value, c) => targets.mean[c] + targets.scale[c] * value);
+      const location = found.mean.map((value, c) => targets.mean[c] + targets.scale[c] * value);
+      const transforms = file.transforms ?? location.map(() => null);
+      const mean = location.map((value, c) => (transforms[c] ? restored(transforms[c], value) : value));
       if (task === undefined) return { mean };
+      const transform = transforms[task];
+      const latentStd = targets.scale[task] * Math.sqrt(found.variance);
+      const std = targets.scale[task] * Math.sqrt(found.variance + noiseVariance(file, task));
+      if (!transform) return { mean, latentStd, std, expected: mean[task], at: (z) => mean[task] + z * std };
+      const own = moments(transform, location[task], std);
+      if (transform.point === "mean") mean[task] = own.mean;
       return {
         mean,
-        latentStd: targets.scale[task] * Math.sqrt(found.variance),
-        std: targets.scale[task] * Math.sqrt(found.variance + noiseVariance(file, task)),
+        latentStd: moments(transform, location[task], latentStd).std,
+        std: own.std,
+        expected: own.mean,
+        at: (z) => restored(transform, location[task] + z * std),
       };
     },
   };
+}
+
+/** The way back from the scale of a transform, (45), as far outside the range of training as that is long and no farther. */
+function restored({ shape, range: [low, high] }, z) {
+  const least = low >= 0 ? Math.max(2 * low - high, 0) : 2 * low - high;
+  const value = shape === "log" ? Math.exp(z) : shape.asinh.centre + shape.asinh.width * Math.sinh(z);
+  return Math.min(Math.max(value, least), 2 * high - low);
+}
+
+/** Mean and deviation of a target that is normal on the scale of its transform, (46): equal steps of ¼ from −8 to 8. */
+function moments(transform, location, scale) {
+  const middle = restored(transform, location);
+  let [total, first, second] = [0, 0, 0];
+  for (let k = -32; k <= 32; k++) {
+    const weight = Math.exp(-0.5 * (k / 4) ** 2);
+    const y = restored(transform, location + (scale * k) / 4) - middle;
+    total += weight;
+    first += weight * y;
+    second += weight * y * y;
+  }
+  const mean = first / total;
+  return { mean: middle + mean, std: Math.sqrt(Math.max(second / total - mean * mean, 0)) };
 }
 
 function standardised(value, mean, scale) {
@@ -271,7 +304,9 @@ function probeDifference(file) {
   const [mean, std] = [rowsOf(file.probes.mean), rowsOf(file.probes.std)];
   const differences = rowsOf(file.probes.inputs).flatMap((row, i) => {
     const found = predict(Array.from(row));
-    return found.mean.map((value, c) => Math.abs(value - mean[i][c]) / std[i][c]);
+    // The mean of a transformed target needs its deviation.
+    const own = (c) => (file.transforms?.[c] ? predict(Array.from(row), c).expected : found.mean[c]);
+    return found.mean.map((_, c) => Math.abs(own(c) - mean[i][c]) / std[i][c]);
   });
   return Math.max(...differences);
 }

@@ -168,6 +168,12 @@ function fillTargets(task) {
         "are tested on. The table and the figures below, unless they say otherwise, leave out one row at a time and keep the scales " +
         "that were learned with it. They show where a model fails, and flatter it."
       : "The training data were not given: how single rows are predicted is not known here.";
+  const [target, scale] = [facts.targets[task], facts.model.scale_of[task]];
+  document.getElementById("scale-note").textContent =
+    scale === target
+      ? ""
+      : `${target} was learned as ${scale}. Predictions and intervals are on its own scale; what explains them, here and ` +
+        "under “One prediction” and “Inside the model”, adds up on the scale of the transform, and so does the nugget.";
 }
 
 function csvOf(rows) {

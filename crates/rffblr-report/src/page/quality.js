@@ -51,7 +51,8 @@ const QUALITY_FIGURES = [
     id: "residuals",
     title: "Residuals",
     read: (facts) =>
-      "What the prediction missed, in its own standard deviations: there should be no shape, and nine of ten " +
+      "What the prediction missed, in its own standard deviations (of a transformed target, of its transform): there should be no " +
+      "shape, and nine of ten " +
       (facts.quality?.rows ? "marks between the dashed lines." : "rows between the dashed lines; darker squares hold more rows."),
     finding: (facts, task) =>
       facts.questions.find((q) => q.id === "patternless")?.answer ??
@@ -339,7 +340,8 @@ function leftOut(facts, task) {
       standardised: standardised[task][i],
       inside: lower[task][i] <= observed[task][i] && observed[task][i] <= upper[task][i],
     }))
-    .filter((cell) => cell.observed !== null);
+    .filter((cell) => cell.observed !== null)
+    .map((cell) => ({ ...cell, inside: Math.abs(cell.z) <= REACH }));
 }
 
 function rowsShown(facts) {

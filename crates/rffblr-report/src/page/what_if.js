@@ -46,8 +46,8 @@ function fieldsOf(file, facts) {
 }
 
 /** The 90 % interval of a prediction of one target. */
-function intervalOf(found, task) {
-  return found.std === undefined ? null : [found.mean[task] - REACH * found.std, found.mean[task] + REACH * found.std];
+function intervalOf(found) {
+  return found.std === undefined ? null : [found.at(-REACH), found.at(REACH)];
 }
 
 /**
@@ -146,7 +146,7 @@ function drawWhatIf(facts, order) {
 
   function show() {
     const found = predictAt(values, task);
-    const interval = intervalOf(found, task);
+    const interval = intervalOf(found);
     const mean = found.mean[task];
     // What a test reads, with every digit.
     answer.dataset.mean = mean;
@@ -194,15 +194,20 @@ function drawWhatIf(facts, order) {
 
   /** All targets, before and after; intervals of those that are not chosen come a moment later. */
   function showTargets(found, all = false) {
-    const before = predict(encodeRow(file, start), undefined);
+    // The mean of a transformed target takes as long as its interval.
+    const transformed = (c) => Boolean(file.transforms?.[c]);
+    const pointOf = (raw, c) => (transformed(c) ? predictAt(raw, c) : predict(encodeRow(file, raw), undefined)).mean[c];
     const rows = facts.targets.map((_, c) => {
-      const interval = c === task ? intervalOf(found, c) : all ? intervalOf(predictAt(values, c), c) : null;
+      const name = targetName(facts, c) + unitOf(facts.target_labels[c]);
+      if (transformed(c) && !all && c !== task) return [name, "–", "–", "–", "–"];
+      const [before, after] = [pointOf(start, c), c === task ? found.mean[c] : pointOf(values, c)];
+      const interval = c === task ? intervalOf(found) : all ? intervalOf(predictAt(values, c)) : null;
       return [
-        targetName(facts, c) + unitOf(facts.target_labels[c]),
-        short(before.mean[c]),
-        short(found.mean[c]),
+        name,
+        short(before),
+        short(after),
         interval ? `${short(interval[0])} to ${short(interval[1])}` : "–",
-        signed(found.mean[c] - before.mean[c]),
+        signed(after - before),
       ];
     });
     table.replaceChildren(tableOf(["target", "before", "after", "90 % interval", "change"], rows, "All targets"));
@@ -226,7 +231,7 @@ function drawWhatIf(facts, order) {
     change.replaceChildren(
       element("p", {
         className: "read",
-        textContent: `What the changes add to ${targetName(facts, task)}${exact ? "" : ", averaged over 16 orders of making them"}:`,
+        textContent: `What the changes add to ${transformed(task) ? "the median of " : ""}${targetName(facts, task)}${exact ? "" : ", averaged over 16 orders of making them"}:`,
       }),
       element("ul", {}, ...lines.map((textContent) => element("li", { textContent }))),
     );
@@ -240,7 +245,7 @@ function drawWhatIf(facts, order) {
     const width = Math.max(260, curve.clientWidth || 520);
     const at = (value) => {
       const found = predictAt({ ...values, [field.name]: value }, task);
-      const [lower, upper] = intervalOf(found, task) ?? [found.mean[task], found.mean[task]];
+      const [lower, upper] = intervalOf(found) ?? [found.mean[task], found.mean[task]];
       return { value, mean: found.mean[task], lower, upper };
     };
     const now = { ...at(values[field.name]), value: values[field.name] };

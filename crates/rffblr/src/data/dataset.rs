@@ -1,6 +1,6 @@
 //! Inputs, targets and row weights with their names, checked once so that everything after may rely on them.
 
-use super::Weights;
+use super::{SetAside, Weights};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::linalg::{Mat, MatRef, select_rows};
@@ -233,6 +233,13 @@ impl Dataset {
                 chosen.with_weights(given.as_ref().map(|weights| rows.iter().map(|&row| weights[row]).collect()))
             }
         }
+    }
+
+    /// The same where some target cells were not observed.
+    pub(crate) fn without(&self, cells: &[SetAside]) -> Dataset {
+        let mut rest = Dataset { hash: OnceLock::new(), ..self.clone() };
+        cells.iter().for_each(|cell| rest.targets[(cell.row, cell.task)] = f64::NAN);
+        rest
     }
 
     /// The rows of weight, of rows that are copies of each other (inputs and targets) the first.

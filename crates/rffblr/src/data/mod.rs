@@ -12,6 +12,7 @@ mod standardise;
 mod summary;
 mod training;
 mod weights;
+mod wild;
 
 pub use cohort::{Cohort, cohort};
 pub use dataset::{Dataset, Lent};
@@ -26,3 +27,4 @@ pub(crate) use summary::row_sample;
 pub use summary::{ColumnSummary, LevelCounts, Moments, Present, Summary, row_hash};
 pub use training::TrainingTable;
 pub use weights::Weights;
+pub use wild::SetAside;

@@ -8,6 +8,7 @@ use crate::data::{check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::fourier::Basis;
 use crate::linalg::{Mat, MatRef, Threads, scale_rows, select_columns, select_rows};
+use crate::model::transformed;
 use std::collections::BTreeMap;
 
 /// Rows of a block, unless its maker has a reason for another number.
@@ -119,7 +120,8 @@ impl Accumulator {
         let mut features = Mat::new();
         for rows in rows.chunks(ROWS) {
             let x = map.input_scale.apply(select_rows(inputs, rows).as_ref(), &map.input_names)?;
-            let mut y = map.target_scale.apply(select_rows(targets, rows).as_ref(), &map.target_names)?;
+            let y = transformed(select_rows(targets, rows).as_ref(), &map.transforms, &map.target_names)?;
+            let mut y = map.target_scale.apply(y.as_ref(), &map.target_names)?;
             let root: Vec<f64> = rows.iter().map(|&n| root[n]).collect();
             scale_rows(&mut y, &root);
             for (lift, sums) in self.lifts.iter().zip(&mut sums) {

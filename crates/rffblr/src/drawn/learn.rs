@@ -6,7 +6,7 @@ use super::features::{Draw, shares};
 use crate::adam::Adam;
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{INPUT_SCALES, NOISE, RANGE, pack};
-use crate::kernel::{Curvature, Groups, Kernel, Learned, Shared, Start, Tolerance, climb, fit_groups};
+use crate::kernel::{Curvature, Groups, Kernel, Learned, Shared, Start, Tolerance, climb};
 use crate::linalg::Threads;
 use crate::problem::Problem;
 use crate::settings::Settings;
@@ -92,16 +92,17 @@ struct Search<'a> {
     threads: Threads,
 }
 
-/// Learns from a sample of data that have so many rows; `features` says how many the model will have if tasks are in so many
-/// groups.
+/// Goes on from kernels that were learned from a sample of data that have so many rows; `features` says how many the model
+/// will have if tasks are in so many groups.
 pub(crate) fn learn(
     sample: &Problem,
+    kernels: Groups,
     rows: f64,
     features: impl Fn(usize) -> usize,
     settings: &Settings,
     observer: Observer<'_>,
 ) -> Result<Found> {
-    let Groups { groups, trace, stop } = fit_groups(sample, settings, observer)?;
+    let Groups { groups, trace, stop } = kernels;
     let inputs = sample.inputs.ncols();
     let mut search = Search { sample, settings, observer, trace, stop, threads: Threads::current() };
     let most = features(sample.tasks());

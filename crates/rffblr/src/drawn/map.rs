@@ -7,10 +7,10 @@ use super::posterior::{Context, at_precisions, free, solve};
 use crate::data::{Dataset, Standardiser, Weights, expect_count};
 use crate::error::{Error, Result};
 use crate::linalg::Threads;
-use crate::model::{Drawn, DrawnMember, Function, Model, Parts, Waves, rounding_of};
-use crate::problem::Problem;
+use crate::model::{self, Drawn, DrawnMember, Function, Learning, Model, Parts, Waves};
 use crate::settings::{Form, Precision, Settings};
 use crate::steps::{Iteration, Observer, Stop};
+use crate::transform::Transform;
 use serde::{Deserialize, Serialize};
 
 /// Learned kernels and frequencies, scales of inputs and targets: with these every worker computes the same features of any
@@ -23,6 +23,7 @@ pub struct FeatureMap {
     pub(super) target_names: Vec<String>,
     pub(super) input_scale: Standardiser,
     pub(super) target_scale: Standardiser,
+    pub(super) transforms: Vec<Option<Transform>>,
     /// What weights mean, and what they are divided by.
     weighting: Option<(Weights<()>, f64)>,
     rounding: Vec<f64>,
@@ -56,13 +57,11 @@ impl FeatureMap {
             return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
         };
         let input_scale = Standardiser::of_inputs(sample);
-        let target_scale = Standardiser::new(sample.targets(), sample.weights());
         let inputs = input_scale.apply(sample.inputs(), sample.input_names())?;
-        let targets = target_scale.apply(sample.targets(), sample.target_names())?;
-        let rounding = rounding_of(sample, &target_scale);
-        let problem = Problem::of(inputs, targets, sample).knowing(sample.one_hot(), rounding.clone());
+        let Learning { problem, groups, target_scale, transforms } = model::learn(sample, inputs, settings, observer)?;
+        let rounding = problem.rounding.clone();
         let count = |groups: usize| features.unwrap_or_else(|| features_for(rows, groups));
-        let learn::Found { groups, trace, stop } = learn::learn(&problem, rows, count, settings, observer)?;
+        let learn::Found { groups, trace, stop } = learn::learn(&problem, groups, rows, count, settings, observer)?;
         let (groups, draws): (Vec<Group>, Vec<Draw>) = groups.into_iter().unzip();
         let features = count(groups.len());
         // What the given weights were divided by, from a row that has one.
@@ -77,6 +76,7 @@ impl FeatureMap {
             target_names: sample.target_names().to_vec(),
             input_scale,
             target_scale,
+            transforms,
             weighting,
             rounding,
             groups,
@@ -114,6 +114,8 @@ impl FeatureMap {
             && map.draws.len() == map.groups.len()
             && map.draws.iter().all(|draw| draw.inputs() == inputs)
             && map.rounding.len() == tasks
+            && map.transforms.len() == tasks
+            && map.transforms.iter().flatten().all(|transform| transform.check().is_ok())
             && [&map.input_scale.mean, &map.input_scale.scale].iter().all(|list| list.len() == inputs)
             && [&map.target_scale.mean, &map.target_scale.scale].iter().all(|list| list.len() == tasks);
         match whole {
@@ -213,6 +215,7 @@ impl FeatureMap {
             target_names: self.target_names.clone(),
             input_scale: self.input_scale.clone(),
             target_scale: self.target_scale.clone(),
+            transforms: self.transforms.clone(),
             function: Function::Drawn(Box::new(Drawn::new(members))),
             trace: self.trace.clone(),
             stop: self.stop,

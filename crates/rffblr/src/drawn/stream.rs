@@ -117,7 +117,7 @@ impl StreamFit<'_> {
         let rows = rows_of(tested);
         let (inputs, truth) = encoder.test_rows(&table, &rows)?;
         let prediction = model.predict(inputs.as_ref())?;
-        let held_out = HeldOut { truth, mean: prediction.mean, std: Some(prediction.std) };
+        let held_out = prediction.held_out(truth)?;
         // The final model has these rows too.
         if !sums.has(blocks) {
             add(&mut sums, blocks, encoder, &table, &rows)?;

@@ -11,15 +11,16 @@ use crate::normal;
 pub struct Diagnostics {
     /// What is predicted for each row without it; see [`Model::leave_one_out`].
     pub prediction: Prediction,
-    /// Observed minus predicted, in the unit of the target.
+    /// Observed minus point prediction, in the unit of the target.
     pub residual: Mat<f64>,
-    /// Residual divided by its predicted standard deviation.
+    /// Residual divided by its predicted standard deviation, both on the scale of the fit.
     pub standardised: Mat<f64>,
     /// Leverage: derivative of a fitted value by its own target, from 0 to 1.
     pub leverage: Mat<f64>,
     /// Probability integral transform: predicted probability of a value below the observed one. Uniform if calibrated.
     pub transform: Mat<f64>,
-    /// How far the fitted value of a cell moves when its row is left out, in predicted standard deviations.
+    /// How far the fitted value of a cell moves when its row is left out, in predicted standard deviations (on the scale of
+    /// the fit).
     pub influence: Mat<f64>,
 }
 
@@ -66,8 +67,9 @@ impl Diagnostics {
         let cells = |value: &dyn Fn(usize, usize) -> f64| {
             Mat::from_fn(data.rows(), targets.ncols(), |n, c| if counts(n, c) { value(n, c) } else { f64::NAN })
         };
-        let residual = cells(&|n, c| targets[(n, c)] - prediction.mean[(n, c)]);
-        let standardised = cells(&|n, c| residual[(n, c)] / prediction.std[(n, c)]);
+        let point = prediction.point();
+        let residual = cells(&|n, c| targets[(n, c)] - point[(n, c)]);
+        let standardised = cells(&|n, c| prediction.law(n, c).z(targets[(n, c)]));
         Diagnostics {
             transform: cells(&|n, c| normal::cdf(standardised[(n, c)])),
             influence: cells(&|n, c| leverage[(n, c)] * standardised[(n, c)]),
@@ -112,7 +114,7 @@ impl Diagnostics {
 
 /// Correlations between tasks, for the very data the model was fitted to and its diagnostics. Row weights count.
 pub fn task_correlation(model: &Model, data: &Dataset, left_out: &Diagnostics) -> Result<TaskCorrelation> {
-    let signal = model.predict_mean(data.inputs())?;
+    let signal = model.predict_function(data.inputs())?;
     Ok(TaskCorrelation {
         targets: correlations(data.targets(), data.weights()),
         signal: correlations(signal.as_ref(), data.weights()),

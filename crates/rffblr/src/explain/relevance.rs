@@ -96,7 +96,7 @@ impl Explainer<'_> {
     /// Variance of the prediction over the background, standardised scale.
     fn signal(&self, background: &Background) -> Result<Vec<f64>> {
         let rows = select_rows(self.rows.as_ref(), &background.rows);
-        let prediction = self.model.predict_mean(rows.as_ref())?;
+        let prediction = self.model.predict_function(rows.as_ref())?;
         let (shift, scale) = (self.model.target_shift(), self.model.target_std());
         let task = |c: usize| {
             let values: Vec<f64> =

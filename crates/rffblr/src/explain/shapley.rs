@@ -120,7 +120,7 @@ impl Explainer<'_> {
         uncertain: bool,
         forgotten: Option<&Forgotten<'_>>,
     ) -> Result<Shapley> {
-        let prediction = self.model.predict_mean(inputs)?;
+        let prediction = self.model.predict_function(inputs)?;
         let rows = self.model.standardised_inputs(inputs)?;
         let background = self.background(background);
         let (count, players, tasks) = (rows.nrows(), self.inputs.len(), prediction.ncols());
@@ -159,7 +159,7 @@ impl Explainer<'_> {
     /// Mean prediction over the background.
     fn base(&self, background: &Background) -> Result<Vec<f64>> {
         let rows = select_rows(self.rows.as_ref(), &background.rows);
-        let mean = self.model.predict_mean(rows.as_ref())?;
+        let mean = self.model.predict_function(rows.as_ref())?;
         // Relative to the first: the mean of huge numbers must not overflow on the way.
         let task = |c: usize| {
             let first = mean[(0, c)];

@@ -12,6 +12,8 @@ use std::ops::ControlFlow;
 const LEARNING_ROWS: usize = 1500;
 /// Rows from which it is learned first, if there are more than twice as many.
 const FIRST_ROWS: usize = 300;
+/// Most steps of a search that starts from what was learned before.
+const WARM_STEPS: usize = 15;
 /// Most rows of a kernel machine, whose memory is a few of their squares.
 pub(crate) const MOST_ROWS: usize = 20_000;
 
@@ -22,8 +24,15 @@ pub(crate) struct Groups {
     pub(crate) stop: Stop,
 }
 
-/// Learns the kernel of all tasks, from a part of the rows if they are many, and those of tasks that depart from it.
-pub(crate) fn fit_groups(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Groups> {
+/// Learns the kernel of all tasks, from a part of the rows if they are many, and those of tasks that depart from it. The
+/// search starts from what was learned of similar targets before, if there is such; then it takes few steps, and tasks depart
+/// only if some did before.
+pub(crate) fn fit_groups(
+    problem: &Problem,
+    before: Option<&[Shared]>,
+    settings: &Settings,
+    observer: Observer<'_>,
+) -> Result<Groups> {
     let rows = problem.inputs.nrows();
     let threads = Threads::current();
     let part = problem.part(LEARNING_ROWS, settings.seed);
@@ -33,7 +42,8 @@ pub(crate) fn fit_groups(problem: &Problem, settings: &Settings, observer: Obser
     let mut trace = Vec::new();
     let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
         // Where it starts counts too, and so does what was spent on few rows.
-        let steps = settings.max_iterations.saturating_sub(trace.len() + 1);
+        let most = if before.is_some() { WARM_STEPS.min(settings.max_iterations) } else { settings.max_iterations };
+        let steps = most.saturating_sub(trace.len() + 1);
         trace.clear();
         learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, objective| {
             trace.push(Iteration {
@@ -47,7 +57,10 @@ pub(crate) fn fit_groups(problem: &Problem, settings: &Settings, observer: Obser
             trace.last().map_or(ControlFlow::Continue(()), observer)
         })
     };
-    let earlier = few.map(|few| climb(&few, None)).transpose()?;
+    let earlier = match before.and_then(|groups| groups.first()) {
+        Some(Shared { kernel, noise, .. }) => Some(Learned::at(kernel.clone(), *noise)),
+        None => few.map(|few| climb(&few, None)).transpose()?,
+    };
     let learned = match earlier {
         Some(earlier) if earlier.asked => earlier,
         earlier => climb(learned_from, earlier.as_ref())?,
@@ -57,6 +70,11 @@ pub(crate) fn fit_groups(problem: &Problem, settings: &Settings, observer: Obser
         (false, true) => Stop::Converged,
         (false, false) => Stop::MaxIterations,
     };
+    if before.is_some_and(|groups| groups.len() == 1) {
+        let tasks = (0..problem.tasks()).collect();
+        let all = Shared { tasks, kernel: learned.kernel, noise: learned.noise };
+        return Ok(Groups { groups: vec![all], trace, stop });
+    }
     let steps = (settings.seed, settings.max_iterations);
     let groups = groups(learned_from, learned, steps, threads, |_, _, _| {
         let go_on = trace.last().map_or(ControlFlow::Continue(()), observer);

@@ -1,9 +1,10 @@
 //! Scores over the folds of a cross-validation, all held-out cells together, and the record of such a check.
 
 use super::scores::{number_or_nan, numbers_or_nan};
-use super::{MetricsError, ReferenceMean, Scores, Spread, task_r2};
-use crate::linalg::Mat;
+use super::{CellScores, MetricsError, ReferenceMean, Scores, Spread, task_r2};
+use crate::linalg::{Mat, select_rows};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Probability of the interval whose coverage is scored.
 pub const LEVEL: f64 = 0.9;
@@ -13,13 +14,60 @@ pub const LEVEL: f64 = 0.9;
 pub struct HeldOut {
     /// What was observed.
     pub truth: Mat<f64>,
-    /// What was expected by a fit that has not seen these rows.
+    /// Point prediction of a fit that has not seen these rows.
     pub mean: Mat<f64>,
     /// Standard deviation of an observation around it; `None` for methods without uncertainty.
     pub std: Option<Mat<f64>>,
+    /// What the cells score under their own distributions; `None` if these are normal with this mean and deviation.
+    pub own: Option<CellScores>,
 }
 
 impl HeldOut {
+    /// Predictions that are normal, or without a distribution.
+    pub fn new(truth: Mat<f64>, mean: Mat<f64>, std: Option<Mat<f64>>) -> HeldOut {
+        HeldOut { truth, mean, std, own: None }
+    }
+
+    /// How far a cell is from its prediction, in standard deviations of the scale of the fit; NaN if it was not observed or
+    /// has none.
+    pub fn z(&self, row: usize, task: usize) -> f64 {
+        match (&self.own, &self.std) {
+            (Some(own), _) => own.z[(row, task)],
+            (None, Some(std)) => (self.truth[(row, task)] - self.mean[(row, task)]) / std[(row, task)],
+            (None, None) => f64::NAN,
+        }
+    }
+
+    /// Some of the rows.
+    pub fn select(&self, rows: &[usize]) -> HeldOut {
+        let of = |table: &Mat<f64>| select_rows(table.as_ref(), rows);
+        HeldOut {
+            truth: of(&self.truth),
+            mean: of(&self.mean),
+            std: self.std.as_ref().map(of),
+            own: self.own.as_ref().map(|own| own.map(of)),
+        }
+    }
+
+    /// All scores, with the coverage of intervals of a level.
+    pub fn scores(&self, level: f64, reference: ReferenceMean<'_>) -> Result<Scores, MetricsError> {
+        let judged = self.judged()?;
+        let spread = judged.as_deref().map(|cells| Spread { cells, level });
+        Scores::new(self.truth.as_ref(), self.mean.as_ref(), spread, reference)
+    }
+
+    /// What the cells score, if the predictions are distributions.
+    pub(crate) fn judged(&self) -> Result<Option<Cow<'_, CellScores>>, MetricsError> {
+        match (&self.own, &self.std) {
+            (Some(own), _) => Ok(Some(Cow::Borrowed(own))),
+            (None, Some(std)) => {
+                let normal = CellScores::normal(self.truth.as_ref(), self.mean.as_ref(), std.as_ref())?;
+                Ok(Some(Cow::Owned(normal)))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Whether two of the observed cells of a task differ, so that it has an R².
     pub fn varies(&self, task: usize) -> bool {
         let mut cells = self.truth.col_as_slice(task).iter().filter(|y| !y.is_nan());
@@ -49,8 +97,7 @@ impl OutOfFold {
     /// Scores the folds of one method, which all have the same tasks.
     pub fn new(folds: &[HeldOut]) -> Result<OutOfFold, MetricsError> {
         let all = stacked(&folds.iter().collect::<Vec<_>>())?;
-        let spread = all.std.as_ref().map(|std| Spread { std: std.as_ref(), level: LEVEL });
-        let scores = Scores::new(all.truth.as_ref(), all.mean.as_ref(), spread, ReferenceMean::Test)?;
+        let scores = all.scores(LEVEL, ReferenceMean::Test)?;
         let tasks = all.truth.ncols();
         let varies: Vec<bool> = (0..tasks).map(|c| all.varies(c)).collect();
         let mut without = Vec::with_capacity(folds.len());
@@ -114,7 +161,16 @@ fn stacked(folds: &[&HeldOut]) -> Result<HeldOut, MetricsError> {
         Some(out)
     };
     let none = || Mat::zeros(0, tasks);
+    // Distributions of one fold make those of all be scored cell by cell.
+    let mut own = None;
+    if folds.iter().any(|fold| fold.own.is_some()) {
+        let judged: Vec<_> = folds.iter().map(|fold| fold.judged()).collect::<Result<_, _>>()?;
+        if judged.iter().all(Option::is_some) {
+            own = Some(CellScores::stacked(judged.into_iter().flatten(), rows, tasks));
+        }
+    }
     Ok(HeldOut {
+        own,
         truth: stack(|fold| Some(&fold.truth)).unwrap_or_else(none),
         mean: stack(|fold| Some(&fold.mean)).unwrap_or_else(none),
         std: stack(|fold| fold.std.as_ref()),

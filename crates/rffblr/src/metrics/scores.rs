@@ -1,18 +1,18 @@
 //! All scores of one prediction in one record.
 
 use super::{
-    MetricsError, ReferenceMean, check_shape, crps, mae, mean_over_cells, nlpd, observed_tasks, pooled_r2, rmse, rrmse,
+    CellScores, MetricsError, ReferenceMean, check_shape, mae, mean_over_cells, observed_tasks, pooled_r2, rmse, rrmse,
     task_r2,
 };
-use crate::linalg::MatRef;
+use crate::linalg::{Mat, MatRef};
 use crate::normal;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The Gaussian uncertainty of a prediction.
+/// The uncertainty of a prediction, judged.
 #[derive(Debug, Clone, Copy)]
 pub struct Spread<'a> {
-    /// Predictive standard deviation of every cell, noise included.
-    pub std: MatRef<'a, f64>,
+    /// What every cell scores under its distribution.
+    pub cells: &'a CellScores,
     /// Probability of the central interval whose coverage is scored, for example 0.9.
     pub level: f64,
 }
@@ -35,7 +35,7 @@ pub struct Scores {
     /// Root mean squared error over all observed cells.
     #[serde(deserialize_with = "number_or_nan")]
     pub rmse: f64,
-    /// Mean absolute error over all observed cells.
+    /// Mean absolute error over all observed cells, of the median of each one's distribution.
     #[serde(deserialize_with = "number_or_nan")]
     pub mae: f64,
     /// Negative log predictive density over all observed cells, in nats.
@@ -85,7 +85,8 @@ impl Scores {
     /// Scores `prediction` against `truth`.
     ///
     /// `spread` is `None` for methods without uncertainty; `nlpd`, `crps`, `coverage` and `level`
-    /// are then `None`. The interval behind `coverage` is prediction ± std Φ⁻¹((1 + level) / 2).
+    /// are then `None`, and the absolute error is that of `prediction` rather than of the median. The interval behind
+    /// `coverage` is central, of the predictive distribution.
     pub fn new(
         truth: MatRef<'_, f64>,
         prediction: MatRef<'_, f64>,
@@ -120,33 +121,25 @@ impl Scores {
             },
         };
         if let Some(spread) = spread {
-            scores.add_spread(truth, prediction, spread)?;
+            scores.add_spread(truth, spread)?;
         }
         Ok(scores)
     }
 
-    fn add_spread(
-        &mut self,
-        truth: MatRef<'_, f64>,
-        prediction: MatRef<'_, f64>,
-        Spread { std, level }: Spread<'_>,
-    ) -> Result<(), MetricsError> {
+    fn add_spread(&mut self, truth: MatRef<'_, f64>, Spread { cells, level }: Spread<'_>) -> Result<(), MetricsError> {
         if !(level > 0.0 && level < 1.0) {
             return Err(MetricsError::Level(level));
         }
-        check_shape("standard deviation", truth, std)?;
+        check_shape("standard deviation", truth, cells.z.as_ref())?;
         // The lower quantile keeps all digits of a level near 1: 1 + level would round.
         let half_width = -normal::quantile(0.5 * (1.0 - level));
-        let coverage = mean_over_cells(truth, |y, i, j| {
-            let error = (y - prediction[(i, j)]).abs();
-            let width = half_width * std[(i, j)];
-            if error.is_nan() || width.is_nan() || width < 0.0 {
-                return f64::NAN;
-            }
-            f64::from(error <= width)
+        let of = |table: &Mat<f64>| mean_over_cells(truth, |_, i, j| table[(i, j)]);
+        let coverage = mean_over_cells(truth, |_, i, j| match cells.z[(i, j)].abs() {
+            z if z.is_nan() => f64::NAN,
+            z => f64::from(z <= half_width),
         });
-        let nlpd = nlpd(truth, prediction, std)?;
-        let crps = crps(truth, prediction, std)?;
+        let (nlpd, crps, mae) = (of(&cells.nlpd), of(&cells.crps), of(&cells.absolute));
+        (self.mae, self.per_task.mae) = (mae.overall, mae.per_task);
         self.nlpd = Some(nlpd.overall);
         self.crps = Some(crps.overall);
         self.coverage = Some(coverage.overall);
@@ -154,9 +147,8 @@ impl Scores {
         self.per_task.nlpd = Some(nlpd.per_task);
         self.per_task.crps = Some(crps.per_task);
         self.per_task.coverage = Some(coverage.per_task);
-        let z = |i: usize, j: usize| (truth[(i, j)] - prediction[(i, j)]).abs() / std[(i, j)];
         // NaN cells are not observed, and no maximum.
-        let largest = |j: usize| (0..truth.nrows()).map(|i| z(i, j)).fold(f64::NAN, f64::max);
+        let largest = |j: usize| cells.z.col_as_slice(j).iter().map(|z| z.abs()).fold(f64::NAN, f64::max);
         self.per_task.largest_z = Some((0..truth.ncols()).map(largest).collect());
         Ok(())
     }

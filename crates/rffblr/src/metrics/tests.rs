@@ -71,9 +71,7 @@ fn truth_with_gaps() -> Mat<f64> {
 }
 
 fn score_all(y: &Mat<f64>, p: &Mat<f64>, s: &Mat<f64>, means: &[f64]) -> Scores {
-    let spread = Spread { std: s.as_ref(), level: 0.8 };
-    let reference = ReferenceMean::Train(means);
-    Scores::new(y.as_ref(), p.as_ref(), Some(spread), reference).unwrap()
+    HeldOut::new(y.clone(), p.clone(), Some(s.clone())).scores(0.8, ReferenceMean::Train(means)).unwrap()
 }
 
 // scikit-learn 1.9.1: r2_score, root_mean_squared_error, mean_absolute_error, each with
@@ -354,8 +352,8 @@ fn wrong_shapes_and_levels_are_errors() {
          pass the same rows and tasks in both"
     );
     let new = |std, level| {
-        let spread = Some(Spread { std, level });
-        Scores::new(y, y, spread, ReferenceMean::Test).err()
+        let held_out = HeldOut::new(y.to_owned(), y.to_owned(), Some(MatRef::to_owned(&std)));
+        held_out.scores(level, ReferenceMean::Test).err()
     };
     assert_eq!(new(s, 0.9), mismatch("standard deviation", (5, 3)));
     for level in [0.0, 1.0, 90.0, -0.1] {

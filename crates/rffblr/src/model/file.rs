@@ -10,7 +10,7 @@ use super::posterior::{Inverse, Shape};
 use super::sinusoids::Sinusoids;
 use super::waves::Waves;
 use super::{ErrorQuantiles, Function, Model, Prediction};
-use crate::data::{Encoder, Standardiser};
+use crate::data::{Encoder, SetAside, Standardiser};
 use crate::error::{Error, Result};
 use crate::fourier::Scales;
 use crate::kernel::{Kernel, Machines, Member, Shared};
@@ -18,6 +18,7 @@ use crate::linalg::Mat;
 use crate::metrics::Check;
 use crate::settings::Settings;
 use crate::steps::{Iteration, Stop};
+use crate::transform::Transform;
 use crate::vb::Gamma;
 use check::all_finite;
 use checksum::checksum;
@@ -185,6 +186,9 @@ struct Training {
     /// What row weights meant, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weights: Option<String>,
+    /// Target cells that were not learned from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    set_aside: Vec<SetAside>,
     stop: Stop,
     trace: Vec<Iteration>,
 }
@@ -206,6 +210,9 @@ struct Stored {
     settings: Settings,
     inputs: Columns,
     targets: Columns,
+    /// One for each target, null for one that is learned as it is; absent if all are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    transforms: Vec<Option<Transform>>,
     function: StoredFunction,
     training: Training,
     probes: Probes,
@@ -294,6 +301,10 @@ impl Model {
             settings: self.settings.clone(),
             inputs: columns(&self.input_names, &self.input_scale),
             targets: columns(&self.target_names, &self.target_scale),
+            transforms: match self.transforms.iter().all(Option::is_none) {
+                true => Vec::new(),
+                false => self.transforms.to_vec(),
+            },
             function: match &self.function {
                 Function::Kernel(machines) => StoredFunction::Kernel(machines.into()),
                 Function::Sinusoids(sinusoids) => {
@@ -313,6 +324,7 @@ impl Model {
                 sha256: self.fingerprint.clone(),
                 inputs_sha256: self.input_fingerprint.clone(),
                 weights: self.weighting.map(|weights| weights.meaning().into()),
+                set_aside: self.set_aside.clone(),
                 stop: self.stop,
                 trace: self.trace.clone(),
             },

@@ -1,14 +1,16 @@
 //! Fitting, one way for each form.
 
+use super::choose::given_transforms;
 use super::sinusoids::Sinusoids;
-use super::{Function, Model, Parts, cosines, drawn};
+use super::{Function, Learning, Model, Parts, cosines, drawn, learn, transformed};
 use crate::data::{Dataset, Standardiser, TrainingTable, expect_count, rounding_variance, row_sample};
 use crate::error::{Error, Result};
-use crate::kernel::{Groups, MOST_ROWS, Machines, fit_groups};
+use crate::kernel::{Groups, MOST_ROWS, Machines};
 use crate::linalg::{Mat, Threads};
 use crate::problem::Problem;
 use crate::settings::{CosineSettings, EXACT_ROWS, Form, InputScales, Settings, TargetScale};
 use crate::steps::{Iteration, Observer, Stop};
+use crate::transform::Transform;
 use crate::vb::Plan;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -29,6 +31,18 @@ pub fn fit(data: &Dataset, settings: &Settings) -> Result<Model> {
 pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
     settings.validate()?;
     let settings = &settings.for_rows(data.rows());
+    // The published algorithm learns from whatever it is given.
+    let wild = if settings.form.cosines().is_some() { Vec::new() } else { data.wild_cells() };
+    match wild.is_empty() {
+        true => fit_all(data, settings, observer),
+        false => {
+            let model = fit_all(&data.without(&wild), settings, observer)?.with_training_data(data);
+            Ok(Model { set_aside: wild, ..model })
+        }
+    }
+}
+
+fn fit_all(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
     if matches!(settings.form, Form::Drawn { .. }) {
         return drawn::fit(data, settings, observer);
     }
@@ -42,24 +56,18 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         expect_count("setting `input-scales`", "entries", values.len(), data.inputs().ncols())?;
     }
     let input_scale = Standardiser::of_inputs(data);
-    let target_scale = match cosines.map(|cosines| cosines.target_scale) {
-        None | Some(TargetScale::Standardised) => Standardiser::new(data.targets(), data.weights()),
-        Some(TargetScale::Raw) => Standardiser::identity(data.targets().ncols()),
-    };
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
-    let targets = target_scale.apply(data.targets(), data.target_names())?;
-    check_magnitude(&targets, data)?;
-    let rounding = rounding_of(data, &target_scale);
-    let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
-    let Settings { max_iterations, seed, .. } = *settings;
-    let found = match &settings.form {
-        Form::Automatic | Form::Drawn { .. } | Form::Kernel => fit_kernel(&problem, settings, observer)?,
-        Form::Sinusoids { sparsity } => {
-            fit_sinusoids(&problem, settings, (1.0 - sparsity) * data.effective_rows(), observer)?
+    let (found, target_scale, transforms) = match &settings.form {
+        Form::Cosines(cosines) => fit_cosines(data, inputs, settings, cosines, observer)?,
+        Form::Automatic | Form::Drawn { .. } | Form::Kernel => {
+            expect_exact(data)?;
+            let Learning { problem, groups, target_scale, transforms } = learn(data, inputs, settings, observer)?;
+            (fit_kernel(&problem, groups)?, target_scale, transforms)
         }
-        Form::Cosines(settings) => {
-            let plan = Plan { settings, max_iterations, seed };
-            cosines::fit(&problem, plan, data.effective_rows(), observer)?
+        Form::Sinusoids { sparsity } => {
+            let Learning { problem, groups, target_scale, transforms } = learn(data, inputs, settings, observer)?;
+            let wanted = (1.0 - sparsity) * data.effective_rows();
+            (fit_sinusoids(&problem, groups, wanted, settings.seed)?, target_scale, transforms)
         }
     };
     let model = Model::of_parts(Parts {
@@ -68,6 +76,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
         target_names: data.target_names().to_vec(),
         input_scale,
         target_scale,
+        transforms,
         function: found.function,
         trace: found.trace,
         stop: found.stop,
@@ -89,12 +98,34 @@ impl TrainingTable {
     }
 }
 
+/// The published algorithm; its transforms are given, not learned.
+fn fit_cosines(
+    data: &Dataset,
+    inputs: Mat<f64>,
+    settings: &Settings,
+    cosines: &CosineSettings,
+    observer: Observer<'_>,
+) -> Result<(Found, Standardiser, Vec<Option<Transform>>)> {
+    let transforms = given_transforms(data, settings)?;
+    let targets = transformed(data.targets(), &transforms, data.target_names())?;
+    let target_scale = match cosines.target_scale {
+        TargetScale::Standardised => Standardiser::new(targets.as_ref(), data.weights()),
+        TargetScale::Raw => Standardiser::identity(targets.ncols()),
+    };
+    let targets = target_scale.apply(targets.as_ref(), data.target_names())?;
+    check_magnitude(&targets, data)?;
+    let rounding = rounding_of(data, &transforms, &target_scale);
+    let problem = Problem::of(inputs, targets, data).knowing(data.one_hot(), rounding);
+    let plan = Plan { settings: cosines, max_iterations: settings.max_iterations, seed: settings.seed };
+    Ok((cosines::fit(&problem, plan, data.effective_rows(), observer)?, target_scale, transforms))
+}
+
 /// A few sinusoids fitted to the posterior mean of kernel machines.
-fn fit_sinusoids(problem: &Problem, settings: &Settings, wanted: f64, observer: Observer<'_>) -> Result<Found> {
-    let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
+fn fit_sinusoids(problem: &Problem, groups: Groups, wanted: f64, seed: u64) -> Result<Found> {
+    let Groups { groups, trace, stop } = groups;
     // Never more than rows, however much these weigh.
     let count = wanted.floor().clamp(1.0, problem.inputs.nrows() as f64) as usize;
-    let function = Function::Sinusoids(Box::new(Sinusoids::distilled(problem, groups, count, settings.seed)?));
+    let function = Function::Sinusoids(Box::new(Sinusoids::distilled(problem, groups, count, seed)?));
     Ok(Found { function, trace, stop })
 }
 
@@ -108,24 +139,24 @@ fn many_rows_as_sinusoids(data: &Dataset, settings: &Settings, sparsity: f64, ob
         None => Cow::Borrowed(data),
     };
     let inputs = teacher.input_scale.apply(sample.inputs(), sample.input_names())?;
-    let targets = teacher.target_scale.apply(sample.targets(), sample.target_names())?;
-    let rounding = rounding_of(&sample, &teacher.target_scale);
+    let targets = transformed(sample.targets(), &teacher.transforms, sample.target_names())?;
+    let targets = teacher.target_scale.apply(targets.as_ref(), sample.target_names())?;
+    let rounding = rounding_of(&sample, &teacher.transforms, &teacher.target_scale);
     let problem = Problem::of(inputs, targets.clone(), &sample).knowing(sample.one_hot(), rounding);
     let count = ((1.0 - sparsity) * data.effective_rows()).floor().clamp(1.0, MOST_SINUSOIDS) as usize;
     let sinusoids = Sinusoids::of_drawn(&problem, &targets, drawn, count, settings.seed)?;
     Ok(Model { function: Function::Sinusoids(Box::new(sinusoids)), settings: settings.clone(), ..teacher })
 }
 
-fn fit_kernel(problem: &Problem, settings: &Settings, observer: Observer<'_>) -> Result<Found> {
-    expect_exact(problem)?;
-    let Groups { groups, trace, stop } = fit_groups(problem, settings, observer)?;
+fn fit_kernel(problem: &Problem, groups: Groups) -> Result<Found> {
+    let Groups { groups, trace, stop } = groups;
     let machines = Machines::new(problem, &groups, Threads::current())?;
     Ok(Found { function: Function::Kernel(machines), trace, stop })
 }
 
 /// The exact form factorises matrices of the size of the rows.
-fn expect_exact(problem: &Problem) -> Result<()> {
-    match problem.inputs.nrows() {
+fn expect_exact(data: &Dataset) -> Result<()> {
+    match data.rows() {
         rows if rows > MOST_ROWS => Err(Error::Setting {
             name: "preset",
             problem: format!("the exact form takes at most {MOST_ROWS} rows, not {rows}; use preset cosines"),
@@ -136,10 +167,14 @@ fn expect_exact(problem: &Problem) -> Result<()> {
 
 /// Variance that rounding adds to the noise of each task, on the scale of the fit. Copies of a row are one row: that their
 /// targets agree says nothing of how finely these were recorded.
-pub(crate) fn rounding_of(data: &Dataset, scale: &Standardiser) -> Vec<f64> {
+/// A transform of slope t′ turns it into E[t′(y)²] times as much.
+pub(crate) fn rounding_of(data: &Dataset, transforms: &[Option<Transform>], scale: &Standardiser) -> Vec<f64> {
     let (targets, rows) = (data.targets(), data.distinct_rows());
-    let column = |c: usize| rows.iter().map(|&row| targets[(row, c)]).collect::<Vec<f64>>();
-    let variance = |c: usize| rounding_variance(&column(c)) / scale.scale[c].powi(2);
+    let variance = |c: usize| {
+        let column: Vec<f64> = rows.iter().map(|&row| targets[(row, c)]).collect();
+        rounding_variance(&column) * transforms[c].map_or(1.0, |t| t.shape.mean_square_slope(&column))
+            / scale.scale[c].powi(2)
+    };
     // A target of two equally frequent values has a third; with more nothing could be learned.
     (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()
 }

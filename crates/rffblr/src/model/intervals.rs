@@ -1,11 +1,9 @@
 //! Intervals: by the normal distribution, or by errors that were seen on held-out rows.
 
-use super::{Model, Prediction};
+use super::Model;
 use crate::error::{Error, Result};
-use crate::linalg::Mat;
 use crate::metrics::HeldOut;
 use crate::normal;
-use crate::table::{Column, Table, Values};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -14,8 +12,8 @@ const LEAST: usize = 1000;
 /// Quantiles are kept for the probabilities 1/STEPS to (STEPS − 1)/STEPS.
 const STEPS: usize = 200;
 
-/// Quantiles of (observation − mean)/std of each task on rows that were held out: errors need not be normal, and with
-/// thousands of them their distribution is known. Empty for a task with too few.
+/// Quantiles of (observation − mean)/std of each task on rows that were held out, on the scale of the fit: errors need
+/// not be normal, and with thousands of them their distribution is known. Empty for a task with too few.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ErrorQuantiles(Vec<Vec<f64>>);
@@ -24,10 +22,7 @@ impl ErrorQuantiles {
     /// From rows that were held out.
     pub fn new(held_out: &HeldOut) -> ErrorQuantiles {
         let of_task = |c: usize| {
-            let cells = (0..held_out.truth.nrows()).map(|n| {
-                let std = held_out.std.as_ref().map_or(f64::NAN, |std| std[(n, c)]);
-                (held_out.truth[(n, c)] - held_out.mean[(n, c)]) / std
-            });
+            let cells = (0..held_out.truth.nrows()).map(|n| held_out.z(n, c));
             let mut errors: Vec<f64> = cells.filter(|z| z.is_finite()).collect();
             if errors.len() < LEAST {
                 return Vec::new();
@@ -81,40 +76,15 @@ impl Model {
         self
     }
 
-    /// Ends of the central interval of each task in standard deviations from the mean: of the normal distribution, or of
+    /// Ends of the central interval of each task in standard deviations from the mean, on the scale of the fit: of the normal distribution, or of
     /// the errors on held-out rows where these are kept.
     pub fn reach(&self, coverage: f64) -> Result<Vec<(f64, f64)>> {
         reach(self.error_quantiles.as_deref(), self.target_names.len(), coverage)
     }
-
-    /// Predictions as a table with four columns for each target: its mean, and with the endings `_std`, `_lower` and
-    /// `_upper` its standard deviation and interval.
-    pub fn prediction_table(&self, prediction: &Prediction, coverage: f64) -> Result<Table> {
-        let (lower, upper) = prediction.interval(coverage)?;
-        let parts = [("", &prediction.mean), ("_std", &prediction.std), ("_lower", &lower), ("_upper", &upper)];
-        let column = |(c, target): (usize, &String)| {
-            parts.map(|(ending, values)| Column {
-                name: format!("{target}{ending}"),
-                values: Values::Numeric(values.col_as_slice(c).to_vec()),
-            })
-        };
-        Ok(Table::new(self.target_names.iter().enumerate().flat_map(column).collect())?)
-    }
-}
-
-impl Prediction {
-    /// Lower and upper end of the central interval that holds an observation with the given probability.
-    pub fn interval(&self, coverage: f64) -> Result<(Mat<f64>, Mat<f64>)> {
-        let reach = reach(self.errors.as_deref(), self.mean.ncols(), coverage)?;
-        let end = |of: &dyn Fn(usize) -> f64| {
-            Mat::from_fn(self.mean.nrows(), self.mean.ncols(), |n, c| self.mean[(n, c)] + of(c) * self.std[(n, c)])
-        };
-        Ok((end(&|c| reach[c].0), end(&|c| reach[c].1)))
-    }
 }
 
 /// Ends of the central interval of each task, in standard deviations.
-fn reach(errors: Option<&ErrorQuantiles>, tasks: usize, coverage: f64) -> Result<Vec<(f64, f64)>> {
+pub(super) fn reach(errors: Option<&ErrorQuantiles>, tasks: usize, coverage: f64) -> Result<Vec<(f64, f64)>> {
     if !(coverage > 0.0 && coverage < 1.0) {
         return Err(Error::Setting { name: "coverage", problem: format!("{coverage} is not between 0 and 1") });
     }
@@ -129,6 +99,7 @@ fn reach(errors: Option<&ErrorQuantiles>, tasks: usize, coverage: f64) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::Mat;
 
     /// Errors of a skewed law on many rows: intervals hold what they say on other rows of the law, at every level; few rows
     /// leave the normal distribution.
@@ -140,6 +111,7 @@ mod tests {
             truth: Mat::from_fn(count, 1, |n, _| 5.0 + 2.0 * draw(n, 0.3)),
             mean: Mat::full(count, 1, 5.0),
             std: Some(Mat::full(count, 1, 2.0)),
+            own: None,
         };
         let errors = ErrorQuantiles::new(&rows(5000));
         assert!(errors.check(1).is_ok() && errors.check(2).is_err());

@@ -1,6 +1,7 @@
 //! A fitted model: predictive mean and deviation, its views as kernels and as sinusoids, and its file.
 
 mod checked;
+mod choose;
 mod cosines;
 mod drawn;
 pub(crate) mod file;
@@ -8,6 +9,7 @@ mod fit;
 mod function;
 mod intervals;
 mod posterior;
+mod prediction;
 mod seen;
 mod sinusoids;
 #[cfg(test)]
@@ -18,9 +20,10 @@ mod waves;
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use fit::{fit, fit_observed};
 pub use intervals::ErrorQuantiles;
+pub use prediction::{Laws, Prediction, PredictionColumns};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, Standardiser, Weights, check_inputs, expect_count};
+use crate::data::{Dataset, Encoder, SetAside, Standardiser, Weights, check_inputs, expect_count};
 use crate::error::{Error, Result};
 use crate::kernel::LeftOut;
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
@@ -28,12 +31,15 @@ use crate::metrics::Check;
 use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::steps::{Iteration, Stop};
+use crate::transform::Transform;
+pub(crate) use choose::{Learning, learn, transformed};
 pub(crate) use drawn::{Drawn, DrawnMember};
 pub(crate) use fit::rounding_of;
 pub(crate) use function::{Function, Part};
 pub(crate) use posterior::{Inverse, Posterior, Shape};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
 use std::borrow::Cow;
 use std::sync::Arc;
 pub(crate) use waves::Waves;
@@ -48,7 +54,9 @@ pub struct Model {
     input_names: Vec<String>,
     target_names: Vec<String>,
     input_scale: Standardiser,
+    /// Of the targets once they are transformed.
     target_scale: Standardiser,
+    transforms: Arc<[Option<Transform>]>,
     pub(crate) function: Function,
     trace: Vec<Iteration>,
     stop: Stop,
@@ -57,6 +65,7 @@ pub struct Model {
     /// Of the inputs alone, for a model that does not keep them.
     input_fingerprint: Option<String>,
     weighting: Option<Weights<()>>,
+    set_aside: Vec<SetAside>,
     encoder: Option<Encoder>,
     check: Option<Check>,
     error_quantiles: Option<Arc<ErrorQuantiles>>,
@@ -70,24 +79,12 @@ pub(crate) struct Parts {
     pub(crate) target_names: Vec<String>,
     pub(crate) input_scale: Standardiser,
     pub(crate) target_scale: Standardiser,
+    pub(crate) transforms: Vec<Option<Transform>>,
     pub(crate) function: Function,
     pub(crate) trace: Vec<Iteration>,
     pub(crate) stop: Stop,
     pub(crate) rows: usize,
     pub(crate) weighting: Option<Weights<()>>,
-}
-
-/// Means and standard deviations for some rows (N×C each), on the original scale of each target.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Prediction {
-    /// Expected target.
-    pub mean: Mat<f64>,
-    /// Uncertainty about the function itself.
-    pub latent_std: Mat<f64>,
-    /// Uncertainty about a new observation: the function's and the noise.
-    pub std: Mat<f64>,
-    /// What [`interval`](Prediction::interval) takes for the distribution of an observation; `None` is the normal one.
-    errors: Option<Arc<ErrorQuantiles>>,
 }
 
 impl Model {
@@ -99,6 +96,7 @@ impl Model {
             target_names,
             input_scale,
             target_scale,
+            transforms: parts.transforms.into(),
             function,
             trace: parts.trace,
             stop: parts.stop,
@@ -106,6 +104,7 @@ impl Model {
             fingerprint: String::new(),
             input_fingerprint: None,
             weighting: parts.weighting,
+            set_aside: Vec::new(),
             encoder: None,
             check: None,
             error_quantiles: None,
@@ -123,14 +122,31 @@ impl Model {
 
     /// Mean and uncertainty for rows of inputs on their original scale. Memory: blocks of a few thousand rows.
     pub fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Prediction> {
-        self.predict_blocks(inputs, true)
+        Ok(self.predict_blocks(inputs, true)?.back(&self.transforms))
     }
 
-    /// The means alone, at a fraction of the cost.
+    /// The means alone, at a fraction of the cost unless a target is transformed.
     pub fn predict_mean(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        match self.transforms.iter().all(Option::is_none) {
+            true => self.predict_function(inputs),
+            false => Ok(self.predict(inputs)?.mean),
+        }
+    }
+
+    /// The point predictions alone, as [`Prediction::point`] has them.
+    pub fn predict_point(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
+        match self.transforms.iter().all(Option::is_none) {
+            true => self.predict_function(inputs),
+            false => Ok(self.predict(inputs)?.point()),
+        }
+    }
+
+    /// Means of the function itself: of a transformed target, on the scale of its transform. Explanations add up to this.
+    pub fn predict_function(&self, inputs: MatRef<'_, f64>) -> Result<Mat<f64>> {
         Ok(self.predict_blocks(inputs, false)?.mean)
     }
 
+    /// On the scale of the fit, where targets are transformed.
     fn predict_blocks(&self, inputs: MatRef<'_, f64>, uncertain: bool) -> Result<Prediction> {
         expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
         check_inputs(inputs, &self.input_names)?;
@@ -138,7 +154,8 @@ impl Model {
         let (rows, tasks) = (inputs.nrows(), self.target_names.len());
         let empty = || Mat::zeros(if uncertain { rows } else { 0 }, tasks);
         let errors = self.error_quantiles.clone();
-        let mut out = Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty(), errors };
+        let mut out =
+            Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty(), errors, laws: None };
         for start in (0..rows).step_by(ROWS) {
             let block = inputs.subrows(start, ROWS.min(rows - start));
             let block = self.input_scale.apply(block, &self.input_names)?;
@@ -158,9 +175,18 @@ impl Model {
         Ok(out)
     }
 
-    /// Joint draws of the function at the given rows: one N×C table per draw. Add noise of
-    /// [`nugget_std`](Model::nugget_std) for draws of observations.
+    /// Joint draws of the function at the given rows: one N×C table per draw. Of a transformed target they are draws of its
+    /// median.
     pub fn sample(&self, inputs: MatRef<'_, f64>, draws: usize, seed: u64) -> Result<Vec<Mat<f64>>> {
+        self.draws(inputs, draws, seed, false)
+    }
+
+    /// Joint draws of observations: of the function, and noise.
+    pub fn sample_observations(&self, inputs: MatRef<'_, f64>, draws: usize, seed: u64) -> Result<Vec<Mat<f64>>> {
+        self.draws(inputs, draws, seed, true)
+    }
+
+    fn draws(&self, inputs: MatRef<'_, f64>, draws: usize, seed: u64, noisy: bool) -> Result<Vec<Mat<f64>>> {
         expect_count("the input table", "columns", inputs.ncols(), self.input_names.len())?;
         check_inputs(inputs, &self.input_names)?;
         let threads = Threads::current();
@@ -170,7 +196,14 @@ impl Model {
         for draw in &mut values {
             for c in 0..draw.ncols() {
                 let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
-                draw.col_as_slice_mut(c).iter_mut().for_each(|v| *v = shift + scale * *v);
+                let noise = if noisy { self.function.noise_variance(c).sqrt() } else { 0.0 };
+                for value in draw.col_as_slice_mut(c) {
+                    let z: f64 = if noisy { StandardNormal.sample(&mut rng) } else { 0.0 };
+                    *value = shift + scale * (*value + noise * z);
+                    if let Some(transform) = &self.transforms[c] {
+                        *value = transform.invert(*value);
+                    }
+                }
             }
         }
         Ok(values)
@@ -193,19 +226,24 @@ impl Model {
     /// Leave-one-out predictions and leverages.
     pub(crate) fn left_out(&self, data: &Dataset) -> Result<(Prediction, Mat<f64>)> {
         self.check_training_data(data)?;
+        let data = &match self.set_aside.is_empty() {
+            true => Cow::Borrowed(data),
+            false => Cow::Owned(data.without(&self.set_aside)),
+        };
         let threads = Threads::current();
         let judged = data.judged_targets();
         let (rows, tasks) = judged.shape();
         let empty = || Mat::zeros(rows, tasks);
         let errors = self.error_quantiles.clone();
-        let mut out = Prediction { mean: empty(), latent_std: empty(), std: empty(), errors };
+        let mut out = Prediction { mean: empty(), latent_std: empty(), std: empty(), errors, laws: None };
         // Cells that were not learned from are predicted as they are.
         let open: Vec<usize> = (0..rows).filter(|&n| (0..tasks).any(|c| judged[(n, c)].is_nan())).collect();
-        let plain = self.predict(select_rows(data.inputs(), &open).as_ref())?;
+        let plain = self.predict_blocks(select_rows(data.inputs(), &open).as_ref(), true)?;
         let problem = || {
             let inputs = self.input_scale.apply(data.inputs(), &self.input_names)?;
-            let targets = self.target_scale.apply(data.targets(), &self.target_names)?;
-            let rounding = rounding_of(data, &self.target_scale);
+            let targets = transformed(data.targets(), &self.transforms, &self.target_names)?;
+            let targets = self.target_scale.apply(targets.as_ref(), &self.target_names)?;
+            let rounding = rounding_of(data, &self.transforms, &self.target_scale);
             Ok((Problem::of(inputs, targets.clone(), data).knowing(data.one_hot(), rounding), targets))
         };
         let LeftOut { residual, variance, leverage } = self.function.leave_one_out(problem, threads)?;
@@ -217,12 +255,14 @@ impl Model {
             }
             let (scale, noise) = (self.target_scale.scale[c], self.function.noise_variance(c));
             for row in (0..rows).filter(|&row| !judged[(row, c)].is_nan()) {
-                out.mean[(row, c)] = judged[(row, c)] - scale * residual[(row, c)];
+                let y =
+                    self.transforms[c].map_or(judged[(row, c)], |transform| transform.shape.apply(judged[(row, c)]));
+                out.mean[(row, c)] = y - scale * residual[(row, c)];
                 out.latent_std[(row, c)] = scale * variance[(row, c)].sqrt();
                 out.std[(row, c)] = scale * (variance[(row, c)] + noise).sqrt();
             }
         }
-        Ok((out, leverage))
+        Ok((out.back(&self.transforms), leverage))
     }
 
     fn check_training_data(&self, data: &Dataset) -> Result<()> {
@@ -315,6 +355,11 @@ impl Model {
         &self.fingerprint
     }
 
+    /// Target cells that were not learned from, because they are far outside what all others are.
+    pub fn set_aside(&self) -> &[SetAside] {
+        &self.set_aside
+    }
+
     /// What the row weights of the training data meant, if there were any.
     pub fn weighting(&self) -> Option<Weights<()>> {
         self.weighting
@@ -349,12 +394,13 @@ impl Model {
         &self.input_scale.scale
     }
 
-    /// What each task is divided by before the fit: its standard deviation, or one.
+    /// What each task is divided by before the fit: its standard deviation, or one; of a transformed target, that of the
+    /// transform.
     pub fn target_std(&self) -> &[f64] {
         &self.target_scale.scale
     }
 
-    /// Nugget of each task, as a standard deviation on its original scale: what the model takes for independent from row to
+    /// Nugget of each task, as a standard deviation on its original scale, or on that of its transform: what the model takes for independent from row to
     /// row. It is not an estimate of the noise: the rough family of the kernel can fit noise too, so that the nugget
     /// can be far too small where the function is hard to learn; the noise lies between it and the error on held-out
     /// rows.

@@ -269,7 +269,7 @@ fn rounding_is_that_of_distinct_rows_of_weight() {
     let data = Dataset::new(x, y).unwrap().with_weights(Weights::Relative(weights)).unwrap();
     assert_eq!(data.distinct_rows(), [0, 1, 2, 3, 4]);
     let scale = Standardiser::identity(1);
-    assert!((rounding_of(&data, &scale)[0] - 1.0 / 12.0).abs() < 1e-12);
+    assert!((rounding_of(&data, &[None], &scale)[0] - 1.0 / 12.0).abs() < 1e-12);
 }
 
 /// Gaps and the row of weight zero.

@@ -23,6 +23,63 @@ pub struct Settings {
     pub max_iterations: usize,
     /// Seed of all random draws.
     pub seed: u64,
+    /// How targets are transformed before the fit.
+    pub transform: TargetTransforms,
+}
+
+/// How a target is transformed before the fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransformChoice {
+    /// By an asinh that is learned with the model, if that pays; the published algorithm ([`Form::Cosines`]) learns none.
+    Auto,
+    /// Not at all.
+    None,
+    /// By its logarithm; it must be positive.
+    Log,
+    /// By the asinh that suits it best, whether it pays or not.
+    Asinh,
+}
+
+/// The transform of every target: one for all, and others for those that are named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum TargetTransforms {
+    /// The same for all targets.
+    All(TransformChoice),
+    /// Others for some.
+    ByName {
+        /// Of all targets that are not named.
+        usual: TransformChoice,
+        /// Of targets by name.
+        own: Vec<(String, TransformChoice)>,
+    },
+}
+
+impl TargetTransforms {
+    /// Each target by an asinh if that pays.
+    pub const AUTO: TargetTransforms = TargetTransforms::All(TransformChoice::Auto);
+    /// None.
+    pub const NONE: TargetTransforms = TargetTransforms::All(TransformChoice::None);
+
+    /// The choice of each target; a name that no target has is an error.
+    pub(crate) fn of(&self, targets: &[String]) -> Result<Vec<TransformChoice>> {
+        let (usual, own) = self.parts();
+        if let Some((name, _)) = own.iter().find(|(name, _)| !targets.contains(name)) {
+            return Err(Error::Setting { name: "transform", problem: format!("there is no target \"{name}\"") });
+        }
+        let of =
+            |target: &String| own.iter().rev().find(|(name, _)| name == target).map_or(usual, |(_, choice)| *choice);
+        Ok(targets.iter().map(of).collect())
+    }
+
+    /// What holds for all targets, and for those that are named.
+    fn parts(&self) -> (TransformChoice, &[(String, TransformChoice)]) {
+        match self {
+            TargetTransforms::All(usual) => (*usual, &[]),
+            TargetTransforms::ByName { usual, own } => (*usual, own),
+        }
+    }
 }
 
 /// What the function is made of.
@@ -347,7 +404,8 @@ impl CosineSettings {
 
 impl Settings {
     /// The kernel form, or features drawn from it if there are many rows.
-    pub const DEFAULT: Settings = Settings { form: Form::Automatic, max_iterations: 200, seed: 0 };
+    pub const DEFAULT: Settings =
+        Settings { form: Form::Automatic, max_iterations: 200, seed: 0, transform: TargetTransforms::AUTO };
 
     /// The kernel form whatever the number of rows, of which it takes at most 20 000.
     pub const EXACT: Settings = Settings { form: Form::Kernel, ..Settings::DEFAULT };
@@ -356,8 +414,12 @@ impl Settings {
     pub const COSINES: Settings = Settings { form: Form::DRAWN, ..Settings::DEFAULT };
 
     /// The published model as we read it, [`CosineSettings::PAPER`].
-    pub const PAPER: Settings =
-        Settings { form: Form::Cosines(CosineSettings::PAPER), max_iterations: 500, ..Settings::DEFAULT };
+    pub const PAPER: Settings = Settings {
+        form: Form::Cosines(CosineSettings::PAPER),
+        max_iterations: 500,
+        transform: TargetTransforms::NONE,
+        ..Settings::DEFAULT
+    };
 
     /// The published model with the values of its authors' implementation, [`CosineSettings::AUTHORS`].
     pub const AUTHORS: Settings = Settings { form: Form::Cosines(CosineSettings::AUTHORS), ..Settings::PAPER };
@@ -369,7 +431,7 @@ impl Settings {
             Form::Automatic => Form::Kernel,
             form => form.clone(),
         };
-        Settings { form, ..*self }
+        Settings { form, ..self.clone() }
     }
 
     /// Checks every value; the error names the setting.
@@ -381,7 +443,13 @@ impl Settings {
             Form::Drawn { .. } => Ok(()),
             Form::Sinusoids { sparsity } if *sparsity > 0.0 && *sparsity < 1.0 => Ok(()),
             Form::Sinusoids { sparsity } => wrong("sparsity", format!("{sparsity} is not between 0 and 1")),
-            Form::Cosines(cosines) => cosines.validate(),
+            Form::Cosines(cosines) => {
+                let (usual, own) = self.transform.parts();
+                if own.iter().map(|(_, choice)| *choice).chain([usual]).any(|choice| choice == TransformChoice::Asinh) {
+                    return wrong("transform", "the published algorithm learns none; use none or log".into());
+                }
+                cosines.validate()
+            }
         }
     }
 }

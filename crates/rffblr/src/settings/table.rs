@@ -34,7 +34,7 @@ pub struct Setting {
 }
 
 /// Every setting; those of drawn cosines come last.
-pub static SETTINGS: [Setting; 23] = [
+pub static SETTINGS: [Setting; 24] = [
     Setting {
         name: "sparsity",
         meaning: "From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows",
@@ -72,6 +72,14 @@ pub static SETTINGS: [Setting; 23] = [
         of_cosines: false,
         get: |settings| Some(settings.seed.to_string()),
         set: |settings, text| put(&mut settings.seed, whole(text)),
+    },
+    Setting {
+        name: "transform",
+        meaning: "Transform of targets: auto (an asinh, learned, where it pays), none, log or asinh; of single ones by name: auto,price=log",
+        values: &["HOW"],
+        of_cosines: false,
+        get: |settings| Some(settings.transform.to_string()),
+        set: |settings, text| put(&mut settings.transform, text.parse()),
     },
     Setting {
         name: "features",
@@ -351,13 +359,17 @@ impl Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Bandwidth, InputScales, LinkScale, Precision, Pruning};
+    use crate::settings::{Bandwidth, InputScales, LinkScale, Precision, Pruning, TargetTransforms, TransformChoice};
 
     const NOTHING: [(&str, &str); 0] = [];
 
     /// Every preset, and settings that differ from all presets in every value.
     fn examples() -> Vec<(&'static str, Settings)> {
-        let sparse = Settings { form: Form::Sinusoids { sparsity: 0.75 }, max_iterations: 7, seed: 9 };
+        let own = TargetTransforms::ByName {
+            usual: TransformChoice::Asinh,
+            own: vec![("a = b".into(), TransformChoice::Log), ("c".into(), TransformChoice::None)],
+        };
+        let sparse = Settings { form: Form::Sinusoids { sparsity: 0.75 }, max_iterations: 7, seed: 9, transform: own };
         let unusual = CosineSettings {
             bandwidth: Bandwidth::Learned { start: Some(0.25) },
             input_scales: InputScales::Fixed(vec![1.0, 0.5]),
@@ -374,8 +386,14 @@ mod tests {
             form: Form::Drawn { features: Some(700), precision: Precision::Free },
             max_iterations: 7,
             seed: 9,
+            transform: TargetTransforms::NONE,
         };
-        let drawn = |cosines: CosineSettings| Settings { form: cosines.into(), max_iterations: 41, seed: 3 };
+        let drawn = |cosines: CosineSettings| Settings {
+            form: cosines.into(),
+            max_iterations: 41,
+            seed: 3,
+            transform: TargetTransforms::NONE,
+        };
         let presets = PRESETS.into_iter().map(|(name, settings, _)| (name, settings));
         presets
             .chain([("default", sparse), ("cosines", counted), ("paper", drawn(unusual)), ("paper", drawn(held))])
@@ -439,5 +457,9 @@ mod tests {
         assert!(refused(None, &[("noise-start", "inf")]).contains("noise-start"));
         assert!(refused(None, &[("pruning-from", "0")]).contains("at least 1"));
         assert!(refused(None, &[("link-scale", "half")]).contains("unit"));
+        assert!(refused(None, &[("transform", "sqrt")]).contains("asinh"));
+        assert!(refused(None, &[("transform", "log,price=cube")]).contains("price=log"));
+        assert!(refused(None, &[("transform", "price=log,none")]).contains("first"));
+        assert!(refused(Some("paper"), &[("transform", "asinh")]).contains("none or log"));
     }
 }

@@ -1,6 +1,6 @@
 //! Values of settings as text, read and written in the same form.
 
-use super::{Bandwidth, FeatureCount, GammaPrior, InputScales, Pruning};
+use super::{Bandwidth, FeatureCount, GammaPrior, InputScales, Pruning, TargetTransforms, TransformChoice};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -118,6 +118,34 @@ impl FromStr for GammaPrior {
 impl Display for GammaPrior {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:e},{:e}", self.shape, self.rate)
+    }
+}
+
+impl FromStr for TargetTransforms {
+    type Err = String;
+
+    fn from_str(text: &str) -> Read<TargetTransforms> {
+        let (mut usual, mut own) = (TransformChoice::Auto, Vec::new());
+        for (place, part) in text.split(',').enumerate() {
+            let what = part.rsplit_once('=').map_or(part, |(_, what)| what);
+            let choice: TransformChoice = choice(what.trim()).map_err(|_| {
+                format!("'{what}' is none of auto, none, log and asinh; write one, then others by name: auto,price=log")
+            })?;
+            match part.rsplit_once('=') {
+                Some((name, _)) => own.push((name.trim().into(), choice)),
+                None if place == 0 => usual = choice,
+                None => return Err("write what holds for all targets first: none,price=log".into()),
+            }
+        }
+        Ok(if own.is_empty() { TargetTransforms::All(usual) } else { TargetTransforms::ByName { usual, own } })
+    }
+}
+
+impl Display for TargetTransforms {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let (usual, own) = self.parts();
+        write!(f, "{}", word(&usual))?;
+        own.iter().try_for_each(|(name, choice)| write!(f, ",{name}={}", word(choice)))
     }
 }
 

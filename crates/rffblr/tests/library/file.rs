@@ -114,6 +114,27 @@ fn resigned(text: &str, change: impl Fn(&mut Value)) -> rffblr::Result<Model> {
     Model::from_json(&value.to_string())
 }
 
+fn asinh(width: f64, range: (f64, f64)) -> Value {
+    json!({"shape": {"asinh": {"centre": 0.0, "width": width}}, "range": range, "point": "mean"})
+}
+
+/// Whatever transform a file says, what it predicts is finite.
+#[test]
+fn a_crafted_transform_predicts_finite_numbers() {
+    for (width, range) in [(1e-300, (0.0, 1e149)), (1e300, (-1e149, 1e149)), (1.0, (0.0, 0.0))] {
+        let crafted = signed(|v| {
+            v["transforms"] = json!([asinh(width, range), null]);
+            v["targets"]["scale"][0] = json!(1e200);
+        });
+        let crafted = crafted.unwrap();
+        let found = crafted.predict(normal(5, 3, 1).as_ref()).unwrap();
+        let (lower, upper) = found.interval(0.9).unwrap();
+        for table in [&found.mean, &found.std, &found.latent_std, &lower, &upper, &found.median()] {
+            assert!((0..5).all(|n| table[(n, 0)].is_finite()), "{width} {range:?}: {table:?}");
+        }
+    }
+}
+
 #[test]
 fn inconsistent_files_are_refused() {
     assert!(signed(|_| {}).is_ok());
@@ -155,6 +176,12 @@ fn inconsistent_files_are_refused() {
         ("function.cosines.waves.phases", Box::new(|v| waves(v)["phases"][1] = json!("x"))),
         ("missing field `phases`", Box::new(|v| drop(waves(v).as_object_mut().unwrap().remove("phases")))),
         ("probes", Box::new(|v| v["probes"] = json!(3))),
+        ("`transforms` has 1", Box::new(|v| v["transforms"] = json!([null]))),
+        ("transforms", Box::new(|v| v["transforms"] = json!([null, asinh(0.0, (0.0, 1.0))]))),
+        ("transforms", Box::new(|v| v["transforms"] = json!([null, asinh(-1.0, (0.0, 1.0))]))),
+        ("transforms", Box::new(|v| v["transforms"] = json!([null, asinh(1.0, (2.0, 1.0))]))),
+        ("transforms", Box::new(|v| v["transforms"] = json!([null, asinh(1.0, (0.0, 1e200))]))),
+        ("transforms[0]", Box::new(|v| v["transforms"] = json!([{"shape": "cube"}, null]))),
     ];
     for (expected, change) in changes {
         match signed(change) {
@@ -172,7 +199,7 @@ fn a_check_is_kept_and_holds_no_row() {
         let (test, train): (Vec<usize>, Vec<usize>) = (0..30).partition(|row| row % 3 == fold);
         let (train, test) = (data.select(&train).unwrap(), data.select(&test).unwrap());
         let found = fit(&train, &settings).unwrap().predict(test.inputs()).unwrap();
-        HeldOut { truth: test.targets().to_owned(), mean: found.mean, std: Some(found.std) }
+        HeldOut::new(test.targets().to_owned(), found.mean, Some(found.std))
     };
     let scores = OutOfFold::new(&[0, 1, 2].map(fold)).unwrap();
     let split = SplitBy::Random { seed: 1 };

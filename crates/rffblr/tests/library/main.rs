@@ -14,6 +14,7 @@ mod prediction;
 mod reference;
 mod suspicions;
 mod training;
+mod transforms;
 mod weights;
 
 use common::{assert_close, assert_tables, normal, smooth, with_gaps};

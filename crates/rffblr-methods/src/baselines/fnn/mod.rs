@@ -114,7 +114,7 @@ fn lists(grid: Grid) -> &'static [&'static [usize]] {
 impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
         let inputs = self.scales.question(inputs)?;
-        Ok(Forecast { mean: self.scales.restore(self.network.predict(inputs.as_ref()))?, std: None })
+        Ok(Forecast { mean: self.scales.restore(self.network.predict(inputs.as_ref()))?, std: None, laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

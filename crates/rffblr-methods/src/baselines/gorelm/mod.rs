@@ -198,7 +198,7 @@ impl Predictor for Fitted {
         let threads = Threads::current();
         let hidden = self.layer.output(self.scales.question(inputs)?, threads);
         let mean = multiply(hidden.as_ref(), self.weights.as_ref(), threads);
-        Ok(Forecast { mean: self.scales.restore(mean)?, std: None })
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: None, laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

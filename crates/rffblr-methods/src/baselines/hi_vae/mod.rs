@@ -241,7 +241,7 @@ fn impute(model: &Model, buffers: &mut Buffers, scales: &Scales, first: usize) -
     let rows = buffers.rows() - first;
     let mean = Mat::from_fn(rows, tasks, |row, task| model.cell(buffers, first + row, inputs + task).0);
     let std = Mat::from_fn(rows, tasks, |row, task| model.cell(buffers, first + row, inputs + task).1.sqrt());
-    Ok(Forecast { mean: scales.restore(mean)?, std: Some(scales.restore_deviations(std)?) })
+    Ok(Forecast { mean: scales.restore(mean)?, std: Some(scales.restore_deviations(std)?), laws: None })
 }
 
 fn chosen(epochs: usize) -> Vec<(&'static str, Chosen)> {
@@ -249,7 +249,7 @@ fn chosen(epochs: usize) -> Vec<(&'static str, Chosen)> {
 }
 
 fn nothing(scales: &Scales) -> Forecast {
-    Forecast { mean: Mat::zeros(0, scales.tasks()), std: Some(Mat::zeros(0, scales.tasks())) }
+    Forecast { mean: Mat::zeros(0, scales.tasks()), std: Some(Mat::zeros(0, scales.tasks())), laws: None }
 }
 
 impl Predictor for Waiting {

@@ -180,7 +180,7 @@ impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
         let kernel = self.kernel.against(self.scales.question(inputs)?);
         let mean = multiply(kernel.as_ref(), self.coefficients.as_ref(), Threads::current());
-        Ok(Forecast { mean: self.scales.restore(mean)?, std: None })
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: None, laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

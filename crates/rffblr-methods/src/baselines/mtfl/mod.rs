@@ -214,7 +214,7 @@ impl Predictor for Fitted {
         let features = lifted(&self.basis, angles(&self.basis, inputs.as_ref()), self.bandwidth);
         let all: Vec<usize> = (0..self.means.len()).collect();
         let mean = predictions(&features, &self.means, &all, &self.weights);
-        Ok(Forecast { mean: self.scales.restore(mean)?, std: None })
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: None, laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

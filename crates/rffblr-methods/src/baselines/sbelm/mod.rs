@@ -262,7 +262,7 @@ impl Predictor for Fitted {
             let variance = posterior.variances(&features);
             std.col_as_slice_mut(task).iter_mut().zip(variance).for_each(|(o, v)| *o = v.sqrt());
         }
-        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?) })
+        Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?), laws: None })
     }
 
     fn active_features(&self) -> Option<usize> {

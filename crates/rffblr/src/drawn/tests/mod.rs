@@ -13,7 +13,8 @@ use crate::settings::{Form, Precision, Settings};
 use std::ops::ControlFlow;
 
 pub(super) fn settings(features: usize) -> Settings {
-    Settings { form: Form::Drawn { features: Some(features), precision: Precision::Tied }, max_iterations: 3, seed: 4 }
+    let form = Form::Drawn { features: Some(features), precision: Precision::Tied };
+    Settings { form, max_iterations: 3, seed: 4, ..Settings::DEFAULT }
 }
 
 /// Two inputs and three targets; weights are 1, 2 and 3 in turn, and a fifth of the cells of the second target is missing.

@@ -12,7 +12,7 @@ fn folds(truth: &Mat<f64>, mean: &Mat<f64>, std: Option<&Mat<f64>>, sizes: &[usi
         let start = next;
         next += size;
         let std = std.map(|std| part(std, start, size));
-        HeldOut { truth: part(truth, start, size), mean: part(mean, start, size), std }
+        HeldOut::new(part(truth, start, size), part(mean, start, size), std)
     };
     sizes.iter().map(&mut cut).collect()
 }

@@ -11,6 +11,7 @@ use crate::model::posterior::{Eigen, Inverse, Posterior, Shape};
 use crate::model::sinusoids::Sinusoids;
 use crate::model::waves::Waves;
 use crate::model::{Function, Model};
+use crate::transform::Transform;
 use crate::vb::Gamma;
 use std::sync::Arc;
 
@@ -50,6 +51,14 @@ impl TryFrom<Stored> for Model {
         let (input_names, input_scale) = stored.inputs.read("inputs")?;
         let (target_names, target_scale) = stored.targets.read("targets")?;
         let (inputs, tasks) = (input_names.len(), target_names.len());
+        let transforms = match stored.transforms.is_empty() {
+            true => vec![None; tasks],
+            false => stored.transforms,
+        };
+        if transforms.len() != tasks {
+            return Err(format!("`transforms` has {} entries, expected {tasks}", transforms.len()));
+        }
+        transforms.iter().flatten().try_for_each(Transform::check)?;
         let rows = stored.training.rows;
         let function = match stored.function {
             StoredFunction::Kernel(machine) => Function::Kernel(machine.read(rows, inputs, tasks)?),
@@ -66,6 +75,9 @@ impl TryFrom<Stored> for Model {
         }
         let meaning = |word: &String| Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""));
         let weighting = stored.training.weights.as_ref().map(meaning).transpose()?;
+        if stored.training.set_aside.iter().any(|cell| cell.row >= rows || cell.task >= tasks) {
+            return Err("`training.set_aside` names a row or target that does not exist".into());
+        }
         if stored.check.as_ref().is_some_and(|check| !check.fits(tasks)) {
             return Err(format!("`check` does not have scores of {tasks} targets"));
         }
@@ -78,6 +90,7 @@ impl TryFrom<Stored> for Model {
             target_names,
             input_scale,
             target_scale,
+            transforms: transforms.into(),
             function,
             trace: stored.training.trace,
             stop: stored.training.stop,
@@ -85,6 +98,7 @@ impl TryFrom<Stored> for Model {
             fingerprint: stored.training.sha256,
             input_fingerprint: stored.training.inputs_sha256,
             weighting,
+            set_aside: stored.training.set_aside,
             encoder: stored.encoder,
             check: stored.check,
             error_quantiles: stored.error_quantiles.map(Arc::new),
