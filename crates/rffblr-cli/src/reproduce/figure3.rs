@@ -382,7 +382,11 @@ fn exponents(series: &[Series<'_>]) -> Table {
         let exponent = |axis: &Axis, value: fn(&Record) -> Option<f64>, share: f64| {
             let last = series.points(axis, value).last().map_or(0.0, |point| point.at);
             let found = series.exponent(axis, value, share * last);
-            found.map_or("–".into(), |Summary { mean, sd }| format!("{mean:.2} ± {sd:.2}"))
+            let is_one = series.repetitions().len() < 2;
+            found.map_or("–".into(), |Summary { mean, sd }| match is_one {
+                true => format!("{mean:.2}"),
+                false => format!("{mean:.2} ± {sd:.2}"),
+            })
         };
         let grows = |axis: &Axis| series.growth(axis).map_or("–".into(), |(growth, _)| format!("{growth:.1}"));
         let most = series.records.iter().filter_map(|record| record.mebibytes()).fold(0.0, f64::max);
