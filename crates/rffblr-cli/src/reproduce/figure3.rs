@@ -162,18 +162,22 @@ const QUANTITIES: [Quantity; 2] = [("seconds of a fit", Record::seconds), ("memo
 struct Series<'a> {
     data: Data,
     method: &'static str,
+    /// How its curves look: the same for all kinds of data.
+    style: usize,
     records: Vec<&'a Record>,
 }
 
 /// In the order of data and of the registry.
 fn series(records: &[Record]) -> Vec<Series<'_>> {
+    let names = rffblr_methods::method::registry().iter().map(|method| method.name());
+    let names: Vec<&str> = names.filter(|name| records.iter().any(|record| record.key.method == *name)).collect();
     let mut out = Vec::new();
     for data in Data::ALL {
-        for method in rffblr_methods::method::registry().iter().map(|method| method.name()) {
+        for (style, &method) in names.iter().enumerate() {
             let of = |record: &&Record| record.key.data == data && record.key.method == method;
             let records: Vec<&Record> = records.iter().filter(of).collect();
             if !records.is_empty() {
-                out.push(Series { data, method, records });
+                out.push(Series { data, method, style, records });
             }
         }
     }
@@ -258,7 +262,7 @@ pub fn write(records: &[Record], folder: &Path) -> Result<()> {
 
 fn csv(series: &[Series<'_>]) -> String {
     let mut out = "data,method,axis,value,seconds,seconds_sd,mebibytes,mebibytes_sd\n".to_owned();
-    for Series { data, method, records } in series {
+    for Series { data, method, records, .. } in series {
         for axis in &AXES {
             let seconds = means(records, axis.of, Record::seconds);
             let memory = means(records, axis.of, Record::mebibytes);
@@ -301,14 +305,14 @@ fn claimed(series: &[&Series<'_>], axis: &Axis) -> Option<Curve> {
 fn panel(series: &[&Series<'_>], axis: &Axis, (y_title, value): Quantity) -> Option<Panel> {
     let is_time = y_title == QUANTITIES[0].0;
     let mut curves: Vec<Curve> = claimed(series, axis).filter(|_| is_time).into_iter().collect();
-    for (style, series) in series.iter().enumerate() {
+    for series in series {
         let points = series.points(axis, value);
         let places: Vec<(f64, f64)> = points.iter().map(|point| (point.at, point.mean)).collect();
         let exponent = series.exponent(axis, value, 0.0).map_or(String::new(), |found| format!("{:.2}", found.mean));
         let last = places.len().saturating_sub(1);
         let labels = (0..places.len()).map(|at| if at == last { exponent.clone() } else { String::new() });
         let spread = points.iter().map(|point| (point.lowest, point.highest)).collect();
-        let curve = Curve::new(series.method, places, Look::LineAndPoints, style);
+        let curve = Curve::new(series.method, places, Look::LineAndPoints, series.style);
         curves.push(Curve { spread, labels: labels.collect(), ..curve });
     }
     let all = || curves.iter().flat_map(|curve| &curve.points);
@@ -382,7 +386,11 @@ fn exponents(series: &[Series<'_>]) -> Table {
         let exponent = |axis: &Axis, value: fn(&Record) -> Option<f64>, share: f64| {
             let last = series.points(axis, value).last().map_or(0.0, |point| point.at);
             let found = series.exponent(axis, value, share * last);
-            found.map_or("–".into(), |Summary { mean, sd }| format!("{mean:.2} ± {sd:.2}"))
+            let is_one = series.repetitions().len() < 2;
+            found.map_or("–".into(), |Summary { mean, sd }| match is_one {
+                true => format!("{mean:.2}"),
+                false => format!("{mean:.2} ± {sd:.2}"),
+            })
         };
         let grows = |axis: &Axis| series.growth(axis).map_or("–".into(), |(growth, _)| format!("{growth:.1}"));
         let most = series.records.iter().filter_map(|record| record.mebibytes()).fold(0.0, f64::max);
