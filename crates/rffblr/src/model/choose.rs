@@ -329,13 +329,15 @@ fn cells(values: &[f64]) -> Vec<Option<(f64, f64)>> {
 }
 
 /// The transforms that are tried for a target: around zero if it is never negative, else around its ends; and around its
-/// median.
+/// median. None for a target with few different values, or one that has the same in more than half of the rows.
 fn shapes(values: &[f64]) -> Vec<Shape> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|y| !y.is_nan()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let mut distinct = sorted.clone();
     distinct.dedup();
-    if distinct.len() < FEWEST {
+    let times = |y: &f64| sorted.partition_point(|other| other <= y) - sorted.partition_point(|other| other < y);
+    // What is nearly always the same value is no skewed law but a mixture, which no transform describes.
+    if distinct.len() < FEWEST || distinct.iter().any(|y| 2 * times(y) > sorted.len()) {
         return Vec::new();
     }
     let at = |p: f64| sorted[(p * (sorted.len() - 1) as f64).round() as usize];
