@@ -168,7 +168,9 @@ pub fn predict_files(
             let known = |note: &Note| notes.iter().any(|old| old.kind == note.kind && old.columns == note.columns);
             let new: Vec<Note> = more.into_iter().filter(|note| !known(note)).collect();
             notes.extend(new);
-            writer.write(&model.prediction_table(&model.predict(inputs.as_ref())?, &PredictionColumns::usual(coverage))?)?;
+            writer.write(
+                &model.prediction_table(&model.predict(inputs.as_ref())?, &PredictionColumns::usual(coverage))?,
+            )?;
             rows = block.first_row + block.table.rows() as u64;
             tell(Event::Pass("predicting", block.bytes_read, parts.bytes()));
         }

@@ -93,9 +93,7 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
     let tested = held_out(forecast)?;
     let scores = tested.scores(LEVEL, ReferenceMean::Train(&means))?;
     let scores_in_range = match in_training_range(split) {
-        Some(inputs) => {
-            held_out(fitted.predict(inputs.as_ref())?)?.scores(LEVEL, ReferenceMean::Train(&means))?
-        }
+        Some(inputs) => held_out(fitted.predict(inputs.as_ref())?)?.scores(LEVEL, ReferenceMean::Train(&means))?,
         None => scores.clone(),
     };
     Ok(FoldResult {

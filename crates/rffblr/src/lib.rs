@@ -78,8 +78,8 @@ extern crate self as rffblr;
 
 pub use error::{Error, Result};
 pub use model::{
-    ErrorQuantiles, FORMAT, FORMAT_VERSION, KernelView, Laws, Link, Model, Prediction, PredictionColumns, Sinusoid, Verification, fit,
-    fit_observed,
+    ErrorQuantiles, FORMAT, FORMAT_VERSION, KernelView, Laws, Link, Model, Prediction, PredictionColumns, Sinusoid,
+    Verification, fit, fit_observed,
 };
 pub use settings::{
     Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, LinkScale, Noise, PRESETS,

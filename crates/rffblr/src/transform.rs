@@ -227,7 +227,9 @@ impl Law<'_> {
             None => gaussian_nlpd(y, self.location, self.scale),
             // What the logarithm does not take has no density.
             Some(transform) if y == f64::NEG_INFINITY || transform.shape.apply(y).is_nan() => f64::INFINITY,
-            Some(Transform { shape, .. }) => gaussian_nlpd(shape.apply(y), self.location, self.scale) - shape.ln_slope(y),
+            Some(Transform { shape, .. }) => {
+                gaussian_nlpd(shape.apply(y), self.location, self.scale) - shape.ln_slope(y)
+            }
         }
     }
 
@@ -268,7 +270,8 @@ mod tests {
 
     #[test]
     fn the_way_back_undoes_the_way_there_and_the_slope_is_the_derivative() {
-        for shape in [Shape::Log, Shape::Asinh { centre: 3.0, width: 0.2 }, Shape::Asinh { centre: -40.0, width: 1e3 }] {
+        for shape in [Shape::Log, Shape::Asinh { centre: 3.0, width: 0.2 }, Shape::Asinh { centre: -40.0, width: 1e3 }]
+        {
             for y in [1e-3, 0.7, 3.0, 55.0, 1e6] {
                 assert!((shape.invert(shape.apply(y)) / y - 1.0).abs() < 1e-9, "{shape:?} {y}");
                 let h = 1e-5 * y;
@@ -346,7 +349,11 @@ mod tests {
         }
         let log = Transform { shape: Shape::Log, range: (1.0, 2.0), point: Point::Mean };
         let law = Law { transform: Some(&log), location: 0.0, scale: 1.0 };
-        assert!([-1.0, 0.0].iter().all(|y| law.nlpd(*y) == f64::INFINITY && law.cdf(*y).abs() < 1e-300 || law.cdf(*y).is_nan()));
+        assert!(
+            [-1.0, 0.0]
+                .iter()
+                .all(|y| law.nlpd(*y) == f64::INFINITY && law.cdf(*y).abs() < 1e-300 || law.cdf(*y).is_nan())
+        );
     }
 
     /// CRPS = E|Y − y| − ½ E|Y − Y′|. Of c + w sinh Z the second mean is 2w e^{σ²/2} cosh μ (2Φ(σ/√2) − 1), as sinh Z − sinh Z′

@@ -126,11 +126,7 @@ impl Scores {
         Ok(scores)
     }
 
-    fn add_spread(
-        &mut self,
-        truth: MatRef<'_, f64>,
-        Spread { cells, level }: Spread<'_>,
-    ) -> Result<(), MetricsError> {
+    fn add_spread(&mut self, truth: MatRef<'_, f64>, Spread { cells, level }: Spread<'_>) -> Result<(), MetricsError> {
         if !(level > 0.0 && level < 1.0) {
             return Err(MetricsError::Level(level));
         }

@@ -1,7 +1,7 @@
 //! Fitting, one way for each form.
 
-use super::sinusoids::Sinusoids;
 use super::choose::given_transforms;
+use super::sinusoids::Sinusoids;
 use super::{Function, Learning, Model, Parts, cosines, drawn, learn, transformed};
 use crate::data::{Dataset, Standardiser, TrainingTable, expect_count, rounding_variance, row_sample};
 use crate::error::{Error, Result};
@@ -172,7 +172,8 @@ pub(crate) fn rounding_of(data: &Dataset, transforms: &[Option<Transform>], scal
     let (targets, rows) = (data.targets(), data.distinct_rows());
     let variance = |c: usize| {
         let column: Vec<f64> = rows.iter().map(|&row| targets[(row, c)]).collect();
-        rounding_variance(&column) * transforms[c].map_or(1.0, |t| t.shape.mean_square_slope(&column)) / scale.scale[c].powi(2)
+        rounding_variance(&column) * transforms[c].map_or(1.0, |t| t.shape.mean_square_slope(&column))
+            / scale.scale[c].powi(2)
     };
     // A target of two equally frequent values has a third; with more nothing could be learned.
     (0..targets.ncols()).map(variance).map(|v| if v.is_finite() { v.min(1.0 / 3.0) } else { 0.0 }).collect()

@@ -32,8 +32,8 @@ use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::steps::{Iteration, Stop};
 use crate::transform::Transform;
-pub(crate) use drawn::{Drawn, DrawnMember};
 pub(crate) use choose::{Learning, learn, transformed};
+pub(crate) use drawn::{Drawn, DrawnMember};
 pub(crate) use fit::rounding_of;
 pub(crate) use function::{Function, Part};
 pub(crate) use posterior::{Inverse, Posterior, Shape};
@@ -154,7 +154,8 @@ impl Model {
         let (rows, tasks) = (inputs.nrows(), self.target_names.len());
         let empty = || Mat::zeros(if uncertain { rows } else { 0 }, tasks);
         let errors = self.error_quantiles.clone();
-        let mut out = Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty(), errors, laws: None };
+        let mut out =
+            Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty(), errors, laws: None };
         for start in (0..rows).step_by(ROWS) {
             let block = inputs.subrows(start, ROWS.min(rows - start));
             let block = self.input_scale.apply(block, &self.input_names)?;
@@ -254,7 +255,8 @@ impl Model {
             }
             let (scale, noise) = (self.target_scale.scale[c], self.function.noise_variance(c));
             for row in (0..rows).filter(|&row| !judged[(row, c)].is_nan()) {
-                let y = self.transforms[c].map_or(judged[(row, c)], |transform| transform.shape.apply(judged[(row, c)]));
+                let y =
+                    self.transforms[c].map_or(judged[(row, c)], |transform| transform.shape.apply(judged[(row, c)]));
                 out.mean[(row, c)] = y - scale * residual[(row, c)];
                 out.latent_std[(row, c)] = scale * variance[(row, c)].sqrt();
                 out.std[(row, c)] = scale * (variance[(row, c)] + noise).sqrt();

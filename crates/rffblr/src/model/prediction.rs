@@ -1,7 +1,7 @@
 //! What a model says about some rows: a distribution for every cell, and the numbers that follow from it.
 
-use super::intervals::{ErrorQuantiles, reach};
 use super::Model;
+use super::intervals::{ErrorQuantiles, reach};
 use crate::error::{Error, Result};
 use crate::linalg::{Mat, MatRef};
 use crate::metrics::{CellScores, HeldOut, MetricsError};

@@ -68,7 +68,8 @@ impl TargetTransforms {
         if let Some((name, _)) = own.iter().find(|(name, _)| !targets.contains(name)) {
             return Err(Error::Setting { name: "transform", problem: format!("there is no target \"{name}\"") });
         }
-        let of = |target: &String| own.iter().rev().find(|(name, _)| name == target).map_or(usual, |(_, choice)| *choice);
+        let of =
+            |target: &String| own.iter().rev().find(|(name, _)| name == target).map_or(usual, |(_, choice)| *choice);
         Ok(targets.iter().map(of).collect())
     }
 
@@ -396,12 +397,8 @@ impl CosineSettings {
 
 impl Settings {
     /// The kernel form, or features drawn from it if there are many rows.
-    pub const DEFAULT: Settings = Settings {
-        form: Form::Automatic,
-        max_iterations: 200,
-        seed: 0,
-        transform: TargetTransforms::AUTO,
-    };
+    pub const DEFAULT: Settings =
+        Settings { form: Form::Automatic, max_iterations: 200, seed: 0, transform: TargetTransforms::AUTO };
 
     /// The kernel form whatever the number of rows, of which it takes at most 20 000.
     pub const EXACT: Settings = Settings { form: Form::Kernel, ..Settings::DEFAULT };

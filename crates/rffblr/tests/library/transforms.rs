@@ -66,7 +66,11 @@ fn the_logarithm_is_a_model_of_logarithms() {
     let skewed = Dataset::new(x.clone(), column(&y, 1)).unwrap();
     let logs = Dataset::new(x, Mat::from_fn(60, 1, |n, _| y[(n, 1)].ln())).unwrap();
     let (new, truth) = both(30, 12);
-    for form in [Form::Kernel, Form::Sinusoids { sparsity: 0.7 }, Form::Drawn { features: Some(40), precision: Precision::Tied }] {
+    for form in [
+        Form::Kernel,
+        Form::Sinusoids { sparsity: 0.7 },
+        Form::Drawn { features: Some(40), precision: Precision::Tied },
+    ] {
         let log = Settings { form: form.clone(), transform: TargetTransforms::All(TransformChoice::Log), ..NONE };
         let (a, b) = (fit(&skewed, &log).unwrap(), fit(&logs, &Settings { form, ..NONE }).unwrap());
         let (p, q) = (a.predict(new.as_ref()).unwrap(), b.predict(new.as_ref()).unwrap());
@@ -113,7 +117,9 @@ fn draws_have_the_predicted_quantiles() {
         }
     }
     let function = model.sample(new.as_ref(), 2000, 3).unwrap();
-    let spread = |draws: &[Mat<f64>]| draws.iter().map(|d| (d[(0, 0)].ln() - prediction.median()[(0, 0)].ln()).powi(2)).sum::<f64>();
+    let spread = |draws: &[Mat<f64>]| {
+        draws.iter().map(|d| (d[(0, 0)].ln() - prediction.median()[(0, 0)].ln()).powi(2)).sum::<f64>()
+    };
     assert!(spread(&function) < spread(&draws));
 }
 
@@ -163,7 +169,8 @@ fn what_a_transform_cannot_help_is_left_alone() {
 fn the_unit_of_a_target_does_not_matter() {
     let (x, y) = both(100, 51);
     let model = |factor: f64| {
-        fit(&Dataset::new(x.clone(), Mat::from_fn(100, 1, |n, _| factor * y[(n, 1)])).unwrap(), &Settings::DEFAULT).unwrap()
+        fit(&Dataset::new(x.clone(), Mat::from_fn(100, 1, |n, _| factor * y[(n, 1)])).unwrap(), &Settings::DEFAULT)
+            .unwrap()
     };
     let (one, other, new) = (model(1.0), model(1e-5), normal(20, 2, 52));
     assert!(one.transforms()[0].is_some());
@@ -185,7 +192,10 @@ fn wrong_choices_are_explained() {
     let asinh = Settings { transform: TargetTransforms::All(TransformChoice::Asinh), ..Settings::PAPER };
     assert!(refused(asinh).contains("none or log"));
     // The published algorithm takes a logarithm that is asked for.
-    let paper = Settings { transform: by_name(TransformChoice::None, &[("y2", TransformChoice::Log)]).transform, ..Settings::PAPER };
+    let paper = Settings {
+        transform: by_name(TransformChoice::None, &[("y2", TransformChoice::Log)]).transform,
+        ..Settings::PAPER
+    };
     let model = fit(&data, &paper).unwrap();
     let found = model.predict(data.inputs()).unwrap();
     assert!(found.interval(0.9).unwrap().0.col(1).iter().all(|end| *end > 0.0));
