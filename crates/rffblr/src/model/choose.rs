@@ -21,8 +21,8 @@ const ERROR: f64 = 1.0;
 const ROWS: usize = 300;
 /// Widths that are tried, in units of a target's own scale.
 const WIDTHS: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
-/// Fewest different values of a target that is transformed.
-const FEWEST: usize = 5;
+/// Fewest observations, and different values among them, of a target that is transformed.
+const FEWEST: (usize, usize) = (20, 5);
 
 /// Kernels and transforms, and the problem they were learned on.
 pub(crate) struct Learning {
@@ -329,7 +329,7 @@ fn cells(values: &[f64]) -> Vec<Option<(f64, f64)>> {
 }
 
 /// The transforms that are tried for a target: around zero if it is never negative, else around its ends; and around its
-/// median. None for a target with few different values, or one that has the same in more than half of the rows.
+/// median. None for a target with few observations or different values, or one that has the same in more than half of the rows.
 fn shapes(values: &[f64]) -> Vec<Shape> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|y| !y.is_nan()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -337,7 +337,7 @@ fn shapes(values: &[f64]) -> Vec<Shape> {
     distinct.dedup();
     let times = |y: &f64| sorted.partition_point(|other| other <= y) - sorted.partition_point(|other| other < y);
     // What is nearly always the same value is no skewed law but a mixture, which no transform describes.
-    if distinct.len() < FEWEST || distinct.iter().any(|y| 2 * times(y) > sorted.len()) {
+    if sorted.len() < FEWEST.0 || distinct.len() < FEWEST.1 || distinct.iter().any(|y| 2 * times(y) > sorted.len()) {
         return Vec::new();
     }
     let at = |p: f64| sorted[(p * (sorted.len() - 1) as f64).round() as usize];
