@@ -60,6 +60,7 @@ impl Shape {
     /// t(y).
     pub fn apply(&self, y: f64) -> f64 {
         match *self {
+            Shape::Log if y < 0.0 => f64::NEG_INFINITY,
             Shape::Log => y.ln(),
             Shape::Asinh { centre, width } => libm::asinh(y / width - centre / width),
         }
@@ -226,7 +227,7 @@ impl Law<'_> {
         match self.transform {
             None => gaussian_nlpd(y, self.location, self.scale),
             // What the logarithm does not take has no density.
-            Some(transform) if y == f64::NEG_INFINITY || transform.shape.apply(y).is_nan() => f64::INFINITY,
+            Some(transform) if transform.shape.apply(y).is_infinite() => f64::INFINITY,
             Some(Transform { shape, .. }) => {
                 gaussian_nlpd(shape.apply(y), self.location, self.scale) - shape.ln_slope(y)
             }
@@ -305,12 +306,13 @@ mod tests {
             let first = (0.5 * scale * scale).exp() * location.sinh();
             let second = 0.5 * ((2.0 * scale * scale).exp() * (2.0 * location).cosh() - 1.0);
             assert!((mean - 5.0 - 2.0 * first).abs() < 1e-9, "{mean}");
-            assert!((std - 2.0 * (second - first * first).sqrt()).abs() < 1e-9, "{std}");
+            // What is beyond eight standard deviations.
+            assert!((std / (2.0 * (second - first * first).sqrt()) - 1.0).abs() < 1e-6, "{std}");
             let log = Transform { shape: Shape::Log, range: (1e-9, 1e9), point: Point::Mean };
             let (mean, std) = Law { transform: Some(&log), location, scale }.moments();
             let expected = (location + 0.5 * scale * scale).exp();
             assert!((mean / expected - 1.0).abs() < 1e-9);
-            assert!((std / (expected * (scale * scale).exp_m1().sqrt()) - 1.0).abs() < 1e-9);
+            assert!((std / (expected * (scale * scale).exp_m1().sqrt()) - 1.0).abs() < 1e-6);
         }
     }
 
@@ -321,7 +323,7 @@ mod tests {
         let wide = Law { transform: Some(&log), location: 2.0, scale: 40.0 };
         let (mean, std) = wide.moments();
         assert!(mean > 1.0 && mean < 21.0 && std < 21.0, "{mean} {std}");
-        assert_eq!((wide.quantile(0.01), wide.quantile(0.99)), (0.0, 21.0));
+        assert!((0.0..1e-30).contains(&wide.quantile(0.01)) && wide.quantile(0.99) == 21.0);
         let counts = asinh_of(0.0, 1.0, (0.0, 30.0));
         let law = Law { transform: Some(&counts), location: -0.5, scale: 1.0 };
         assert_eq!((law.quantile(0.05), law.median()), (0.0, 0.0));
@@ -349,11 +351,7 @@ mod tests {
         }
         let log = Transform { shape: Shape::Log, range: (1.0, 2.0), point: Point::Mean };
         let law = Law { transform: Some(&log), location: 0.0, scale: 1.0 };
-        assert!(
-            [-1.0, 0.0]
-                .iter()
-                .all(|y| law.nlpd(*y) == f64::INFINITY && law.cdf(*y).abs() < 1e-300 || law.cdf(*y).is_nan())
-        );
+        assert!([-1.0, 0.0].iter().all(|y| law.nlpd(*y) == f64::INFINITY && law.cdf(*y) == 0.0));
     }
 
     /// CRPS = E|Y − y| − ½ E|Y − Y′|. Of c + w sinh Z the second mean is 2w e^{σ²/2} cosh μ (2Φ(σ/√2) − 1), as sinh Z − sinh Z′

@@ -255,7 +255,6 @@ fn wrong_command_lines_exit_with_2() {
         &["predict", "model.json"],
         &["predict", "m", "d", "--interval=1.5"],
         &["inspect"],
-        &["verify", "--json", "m"],
     ] {
         let ran = folder.run(arguments);
         assert_eq!(ran.code, 2, "{arguments:?}: {}", ran.err);

@@ -90,8 +90,10 @@ fn seven_hundred_and_two_thousand_rows() {
         let row: Vec<f64> = new.row(7).iter().copied().collect();
         let (mean, latent, std) = Textbook::new(&model).predict(&data, 1, &row);
         assert_close("mean", found.mean[(7, 1)], mean, 1e-7);
-        assert_close("latent", found.latent_std[(7, 1)], latent, 1e-6);
-        assert_close("std", found.std[(7, 1)], std, 1e-7);
+        // With more than 1500 rows variances come from a sample of them.
+        let exact = rows <= 1500;
+        assert_close("latent", found.latent_std[(7, 1)], latent, if exact { 1e-6 } else { 0.005 });
+        assert_close("std", found.std[(7, 1)], std, if exact { 1e-7 } else { 0.002 });
         for c in 0..2 {
             let truth = |n: usize| (1.3 * new[(n, 0)]).sin() + (c as f64 - 1.0) * 0.5 * new[(n, 1)];
             let error = (0..200).map(|n| (found.mean[(n, c)] - truth(n)).powi(2)).sum::<f64>() / 200.0;
