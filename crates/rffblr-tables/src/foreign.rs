@@ -56,8 +56,11 @@ pub(super) fn refuse(file: &str, head: &[u8]) -> Result<(), TableError> {
     if begins(b"<!doctype") || begins(b"<html") || begins(b"<?xml") {
         return foreign("a web page or XML", "save the table as CSV or Excel");
     }
-    let json = |next: Option<&u8>| matches!(next, Some(b'{' | b'[' | b'"' | b'}' | b']'));
-    if matches!(text.first(), Some(b'{' | b'[')) && json(text[1..].trim_ascii_start().first()) {
+    // A name of a column may begin like JSON; objects have keys too.
+    let object = text.strip_prefix(b"[").map_or(text, <[u8]>::trim_ascii_start).strip_prefix(b"{");
+    let has_key =
+        |rest: &[u8]| rest.trim_ascii_start().starts_with(b"\"") && rest.windows(2).any(|pair| pair == b"\":");
+    if object.is_some_and(has_key) {
         return foreign("JSON", "write it as CSV or Parquet, for example with pandas: pd.read_json(…).to_csv(…)");
     }
     Ok(())

@@ -219,7 +219,7 @@ fn types_that_show_late() {
 /// Columns that `read` refuses are refused in the same words, whatever the split into files.
 #[test]
 fn slips_are_refused_as_in_whole_files() {
-    for cells in [["1,5", "2", "3", "4"], ["5%", "6%", "7", "NA"], ["inf", "1", "2", "3"], ["1", "-inf", "NA", "3"]] {
+    for cells in [["5%", "6%", "7", "NA"], ["inf", "1", "2", "3"], ["1", "-inf", "NA", "3"]] {
         let row = |cell: &&str| format!("\"{cell}\",1\n");
         let (head, tail) = cells.split_at(2);
         let (head, tail): (String, String) = (head.iter().map(row).collect(), tail.iter().map(row).collect());
