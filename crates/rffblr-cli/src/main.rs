@@ -59,11 +59,11 @@ enum Command {
     /// Show what a model is: settings, origin, inputs, noise and waves
     Inspect(inspect::Arguments),
     /// Write what a model learned, and how far to trust it, as one HTML page
-    Report(report::Arguments),
+    Report(Box<report::Arguments>),
     /// Prove that a model file still computes what it stored
     Verify(inspect::VerifyArguments),
     /// Cross-validate one or several methods
-    Evaluate(evaluate::Arguments),
+    Evaluate(Box<evaluate::Arguments>),
     /// Rerun the experiments of the paper
     Reproduce(reproduce::Arguments),
     /// List, find and download the data sets known by name

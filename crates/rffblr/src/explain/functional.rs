@@ -50,11 +50,12 @@ pub(super) fn apply(model: &Model, of: impl Fn(Part<'_>) -> Terms) -> Applied {
         let follows = optional(follows, mean.ncols());
         columns(&mean).into_iter().zip(variances.into_iter().zip(follows)).collect()
     });
+    type Lists = Vec<Option<Vec<f64>>>;
     let scale = model.target_std();
     let (means, others): (Vec<Vec<f64>>, Vec<_>) = found.into_iter().unzip();
-    let (variances, follows): (Vec<Option<Vec<f64>>>, Vec<Option<Vec<f64>>>) = others.into_iter().unzip();
+    let (variances, follows): (Lists, Lists) = others.into_iter().unzip();
     let count = means.first().map_or(0, Vec::len);
-    let all = |lists: Vec<Option<Vec<f64>>>| lists.into_iter().collect::<Option<Vec<Vec<f64>>>>();
+    let all = |lists: Lists| lists.into_iter().collect::<Option<Vec<Vec<f64>>>>();
     Applied {
         mean: Mat::from_fn(count, means.len(), |i, c| means[c][i] * scale[c]),
         std: all(variances).map(|all| Mat::from_fn(count, all.len(), |i, c| scale[c] * all[c][i].max(0.0).sqrt())),

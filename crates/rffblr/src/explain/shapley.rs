@@ -51,7 +51,7 @@ pub struct LeftOutShapley {
     pub rows: Vec<usize>,
     /// rows×C means over the background.
     pub base: Mat<f64>,
-    /// rows×C predictions of each row without it.
+    /// rows×C predictions of each row without it, on the scale of the fit.
     pub prediction: Mat<f64>,
     /// For each task, rows×inputs, in the unit of the target.
     pub values: Vec<Mat<f64>>,
@@ -71,12 +71,13 @@ struct Forgotten<'a> {
 impl Forgotten<'_> {
     /// By how much the function falls at a row that is forgotten.
     fn fall(&self, row: usize, c: usize) -> f64 {
-        self.fitted.mean[(row, c)] - self.left_out.mean[(self.rows[row], c)]
+        self.fitted.law(row, c).location - self.left_out.law(self.rows[row], c).location
     }
 
     /// By how much its variance rises there.
     fn rise(&self, row: usize, c: usize) -> f64 {
-        let (before, after) = (self.fitted.latent_std[(row, c)], self.left_out.latent_std[(self.rows[row], c)]);
+        // The noise is in both.
+        let (before, after) = (self.fitted.law(row, c).scale, self.left_out.law(self.rows[row], c).scale);
         ((after - before) * (after + before)).max(0.0)
     }
 }
@@ -95,7 +96,7 @@ impl Explainer<'_> {
         let inputs = select_rows(self.rows.as_ref(), rows);
         let forgotten = Forgotten { rows, fitted: self.model.predict(inputs.as_ref())?, left_out };
         let found = self.shapley_values(inputs.as_ref(), background, uncertain, Some(&forgotten))?;
-        let prediction = select_rows(left_out.mean.as_ref(), rows);
+        let prediction = Mat::from_fn(rows.len(), left_out.mean.ncols(), |i, c| left_out.law(rows[i], c).location);
         let parts = |i: usize, c: usize| found.values[c].row(i).iter().sum::<f64>();
         let base = Mat::from_fn(rows.len(), prediction.ncols(), |i, c| prediction[(i, c)] - parts(i, c));
         let Shapley { values, std, background, .. } = found;

@@ -173,13 +173,13 @@ impl Cholesky {
         let n = self.lower.nrows();
         let half = self.half_inverse(Mat::zeros(n, n));
         let diagonal = (0..n).map(|j| half.col_as_slice(j)[j..].iter().map(|v| v * v).sum()).collect();
-        (diagonal, full.then(|| self.from_half_inverse(&half)))
+        (diagonal, full.then(|| self.into_inverse_from(&half)))
     }
 
     /// The lower triangle of the inverse, and `memory`, a matrix of this size that was needed for it.
     pub fn into_inverse_with(self, memory: Mat<f64>) -> (Mat<f64>, Mat<f64>) {
         let half = self.half_inverse(memory);
-        (self.from_half_inverse(&half), half)
+        (self.into_inverse_from(&half), half)
     }
 
     /// L⁻¹, in the lower triangle of a matrix of this size.
@@ -189,7 +189,7 @@ impl Cholesky {
     }
 
     /// L⁻ᵀL⁻¹ in the place of the factor, which is not needed any more.
-    fn from_half_inverse(self, half: &Mat<f64>) -> Mat<f64> {
+    fn into_inverse_from(self, half: &Mat<f64>) -> Mat<f64> {
         let par = self.inverse_par();
         let mut lower = self.lower;
         triangular::matmul(

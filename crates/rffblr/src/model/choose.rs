@@ -120,7 +120,7 @@ pub(crate) fn learn(data: &Dataset, inputs: Mat<f64>, settings: &Settings, obser
     // The others keep the kernel they had.
     let moved = |task: &usize| kept.iter().any(|(kept, _)| kept == task);
     let staying = groups.groups.into_iter().map(|group| group.only(|task| !moved(task)));
-    let leaving = second.groups.into_iter().map(|group| group.only(&moved));
+    let leaving = second.groups.into_iter().map(|group| group.only(moved));
     let all = staying.chain(leaving).filter(|group| !group.tasks.is_empty()).collect();
     Ok(with(&kept)?.with(Groups { groups: all, ..second }))
 }

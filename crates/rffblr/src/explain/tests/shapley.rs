@@ -126,7 +126,7 @@ fn what_is_left_out_is_explained_by_the_other_rows() {
         let from: Vec<Vec<f64>> = found.background.iter().map(|&n| row(data.inputs(), n)).collect();
         let std = found.std.as_ref().unwrap();
         for (i, &n) in rows.iter().enumerate() {
-            for c in 0..2 {
+            for (c, std) in std.iter().enumerate() {
                 let sum: f64 = (0..3).map(|d| found.values[c][(i, d)]).sum();
                 assert_eq!(found.prediction[(i, c)], left_out.mean[(n, c)]);
                 assert!((found.base[(i, c)] + sum - left_out.mean[(n, c)]).abs() < 1e-9, "{form}");
@@ -143,7 +143,7 @@ fn what_is_left_out_is_explained_by_the_other_rows() {
                     assert!((value - wanted).abs() < 1e-7, "{form}, row {n}: {value}, not {wanted}");
                     let spread: f64 =
                         (0..weights.len()).map(|k| weights[k] * dot(covariance.col_as_slice(k), &weights)).sum();
-                    let (value, wanted) = (std[c][(i, d)], spread.max(0.0).sqrt());
+                    let (value, wanted) = (std[(i, d)], spread.max(0.0).sqrt());
                     assert!((value - wanted).abs() < 1e-5 * wanted.max(1e-3), "{form}: std {value}, not {wanted}");
                 }
             }
