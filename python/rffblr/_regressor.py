@@ -124,6 +124,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         preset: str | None = None,
         sparsity: float | None = None,
         max_iterations: int | None = None,
+        target_transform: str | None = None,
         features: int | str | None = None,
         spectrum: str | None = None,
         offsets: str | None = None,
@@ -153,6 +154,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         self.preset = preset
         self.sparsity = sparsity
         self.max_iterations = max_iterations
+        self.target_transform = target_transform
         self.features = features
         self.spectrum = spectrum
         self.offsets = offsets
@@ -306,8 +308,9 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         """Point, standard deviation, ends of the interval and quantiles, each rows × targets."""
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
-        tables, notes = self.model_.distribution(inputs, point, coverage, list(quantiles), self._threads())
-        _warn(notes, 4)
+        found = self.model_.distribution(inputs, point, coverage, list(quantiles), self._threads())
+        tables: list[Floats] = found[0]
+        _warn(found[1], 4)
         return tables
 
     def _spread(self, X: Any, coverage: float) -> tuple[Floats, Floats | None, Floats, Floats]:

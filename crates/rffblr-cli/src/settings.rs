@@ -37,6 +37,7 @@ impl Args for SettingArguments {
                 .long(setting.name)
                 .help_heading(if setting.of_cosines { COSINES } else { HEADING })
                 .help(format!("{} [{}]", setting.meaning, setting.defaults()));
+            let flag = if setting.name == "target-transform" { flag.visible_alias("transform") } else { flag };
             match setting.values {
                 [placeholder] => flag
                     .value_name(*placeholder)

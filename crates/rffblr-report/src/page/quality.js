@@ -340,8 +340,7 @@ function leftOut(facts, task) {
       standardised: standardised[task][i],
       inside: lower[task][i] <= observed[task][i] && observed[task][i] <= upper[task][i],
     }))
-    .filter((cell) => cell.observed !== null)
-    .map((cell) => ({ ...cell, inside: Math.abs(cell.z) <= REACH }));
+    .filter((cell) => cell.observed !== null);
 }
 
 function rowsShown(facts) {

@@ -42,7 +42,7 @@ pub(super) fn given_transforms(data: &Dataset, settings: &Settings) -> Result<Ve
         }
         let transform = Transform::new(Shape::Log, (0..targets.nrows()).map(|row| targets[(row, c)]));
         transform.map(Some).ok_or_else(|| Error::Setting {
-            name: "transform",
+            name: "target-transform",
             problem: format!(
                 "target \"{}\" has values that are not positive and so no logarithm; asinh takes them",
                 data.target_names()[c]

@@ -66,7 +66,7 @@ impl TargetTransforms {
     pub(crate) fn of(&self, targets: &[String]) -> Result<Vec<TransformChoice>> {
         let (usual, own) = self.parts();
         if let Some((name, _)) = own.iter().find(|(name, _)| !targets.contains(name)) {
-            return Err(Error::Setting { name: "transform", problem: format!("there is no target \"{name}\"") });
+            return Err(Error::Setting { name: "target-transform", problem: format!("there is no target \"{name}\"") });
         }
         let of =
             |target: &String| own.iter().rev().find(|(name, _)| name == target).map_or(usual, |(_, choice)| *choice);
@@ -446,7 +446,7 @@ impl Settings {
             Form::Cosines(cosines) => {
                 let (usual, own) = self.transform.parts();
                 if own.iter().map(|(_, choice)| *choice).chain([usual]).any(|choice| choice == TransformChoice::Asinh) {
-                    return wrong("transform", "the published algorithm learns none; use none or log".into());
+                    return wrong("target-transform", "the published algorithm learns none; use none or log".into());
                 }
                 cosines.validate()
             }

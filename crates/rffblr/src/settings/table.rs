@@ -74,7 +74,7 @@ pub static SETTINGS: [Setting; 24] = [
         set: |settings, text| put(&mut settings.seed, whole(text)),
     },
     Setting {
-        name: "transform",
+        name: "target-transform",
         meaning: "Transform of targets: auto (an asinh, learned, where it pays), none, log or asinh; of single ones by name: auto,price=log",
         values: &["HOW"],
         of_cosines: false,
@@ -457,9 +457,9 @@ mod tests {
         assert!(refused(None, &[("noise-start", "inf")]).contains("noise-start"));
         assert!(refused(None, &[("pruning-from", "0")]).contains("at least 1"));
         assert!(refused(None, &[("link-scale", "half")]).contains("unit"));
-        assert!(refused(None, &[("transform", "sqrt")]).contains("asinh"));
-        assert!(refused(None, &[("transform", "log,price=cube")]).contains("price=log"));
-        assert!(refused(None, &[("transform", "price=log,none")]).contains("first"));
-        assert!(refused(Some("paper"), &[("transform", "asinh")]).contains("none or log"));
+        assert!(refused(None, &[("target-transform", "sqrt")]).contains("asinh"));
+        assert!(refused(None, &[("target-transform", "log,price=cube")]).contains("price=log"));
+        assert!(refused(None, &[("target-transform", "price=log,none")]).contains("first"));
+        assert!(refused(Some("paper"), &[("target-transform", "asinh")]).contains("none or log"));
     }
 }
