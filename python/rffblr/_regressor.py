@@ -267,7 +267,8 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         (True, True)
         """
         if point is None:
-            return super().predict(X, return_std)
+            mean, deviation = self._answer(X, return_std)
+            return self._shaped(mean) if deviation is None else (self._shaped(mean), self._shaped(deviation))
         if point not in ("mean", "median"):
             raise ValueError(f"point={point!r}: write mean or median")
         found, std, *_ = self._tables(X, point)
@@ -303,18 +304,18 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         return out[:, 0] if self._flat else out
 
     def _tables(
-        self, X: Any, point: Point | None = None, coverage: float = 0.9, quantiles: Sequence[float] = ()
+        self, X: Any, point: Point | None = None, coverage: float = 0.9, quantiles: Sequence[float] = (), level: int = 4
     ) -> list[Floats]:
-        """Point, standard deviation, ends of the interval and quantiles, each rows × targets."""
+        """Point, standard deviation, ends of the interval and quantiles, each rows × targets; warns ``level`` frames up."""
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
         found = self.model_.distribution(inputs, point, coverage, list(quantiles), self._threads())
         tables: list[Floats] = found[0]
-        _warn(found[1], 4)
+        _warn(found[1], level)
         return tables
 
     def _spread(self, X: Any, coverage: float) -> tuple[Floats, Floats | None, Floats, Floats]:
-        point, std, lower, upper = self._tables(X, coverage=coverage)
+        point, std, lower, upper = self._tables(X, coverage=coverage, level=5)
         return point, std, lower, upper
 
     def _ending(self) -> str:

@@ -99,12 +99,12 @@ def test_settings_come_back_from_a_file(tmp_path):
 
 def check_cell(command, table, targets, folds, name):
     """The scores of fold 0 as the command prints them, against scikit-learn's of predictions made here."""
-    found = json.loads(command("evaluate", name, "--fold-file", "folds.json", "--json", "-q", "--methods=rffblr", *targets))
+    found = json.loads(command("evaluate", name, "--fold-file", "folds.json", "--json", "-q", "--methods=rffblr", "--transform=none", *targets))
     names = found["targets"]
     X, Y = table.drop(columns=names), table[names]
     test = np.asarray(folds[0])
     train = np.setdiff1d(np.arange(len(table)), test)
-    model = RFFBLRRegressor().fit(X.iloc[train], Y.iloc[train])
+    model = RFFBLRRegressor(target_transform="none").fit(X.iloc[train], Y.iloc[train])
     mean, std = model.predict(X.iloc[test], return_std=True)
     truth = Y.iloc[test].to_numpy()
     scores = found["methods"]["rffblr"]["folds"][0]

@@ -120,7 +120,7 @@ def test_relevance_is_computed_once_and_never_to_be_shown():
     shown = seconds(lambda: (model._repr_html_(), dir(model)))
     first = seconds(lambda: model.relevance_)
     again = seconds(lambda: (model.relevance_, model.relevance_std_, model.explain(X[:1])))
-    assert first > 0.5 and shown < 0.2 * first and again < 0.5 * first
+    assert first > 0.1 and shown < 0.2 * first and again < 0.5 * first
 
 
 def test_deviations_of_many_rows_end_in_time():

@@ -106,6 +106,7 @@ def test_columns_that_cannot_be_used_are_named():
         RFFBLRRegressor().fit(polars.with_columns(when=pl.Series(spans.to_pytimedelta())), Y)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_dates_of_every_kind_are_the_same():
     pandas, polars, Y = both()
     days = pd.date_range("2026-01-01", periods=60)
@@ -114,7 +115,7 @@ def test_dates_of_every_kind_are_the_same():
         pandas.assign(when=days.tz_localize("Europe/Berlin")),
         pandas.assign(when=[str(day.date()) for day in days]),
         pandas.assign(when=pd.Series(days.date, dtype=object)),
-        polars.with_columns(when=pl.Series(days.to_pydatetime())),
+        polars.with_columns(when=pl.Series(list(days.to_pydatetime()))),
         polars.with_columns(when=pl.Series(list(days.date))),
     ]
     expected = None

@@ -84,7 +84,7 @@ def test_a_setting_left_out_is_the_preset():
         fitted = dict(RFFBLRRegressor(preset=preset).fit(X, Y).model_.settings())
         of_cosines = {name for name, _, _, drawn, _ in _rffblr.settings() if drawn}
         own = {"cosines": {"features", "precision"}, "paper": of_cosines, "authors": of_cosines}.get(preset, {"sparsity"})
-        assert set(fitted) == {"max_iterations", "seed"} | own
+        assert set(fitted) == {"max_iterations", "seed", "target_transform"} | own
         for name, _, _, _, defaults in _rffblr.settings():
             # The number that was chosen for the rows takes the place of "automatic".
             if name in fitted and (preset, name) != ("cosines", "features"):

@@ -46,7 +46,8 @@ def test_a_fit_needs_memory_for_the_standardised_inputs_and_no_more(model):
     code = MEASURE.format(model=model)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     copies = float(done.stdout)
-    assert 0.4 < copies < 1.4, f"{copies} copies of the inputs"
+    # The default compares transforms of the target on a part of the rows.
+    assert 0.4 < copies < (1.4 if "paper" in model else 1.9), f"{copies} copies of the inputs"
 
 
 def test_an_array_is_kept_and_not_copied():

@@ -17,8 +17,8 @@ def skewed(rows=120, seed=0, noise=0.6):
 def test_the_logarithm_is_a_model_of_logarithms():
     X, logs = skewed(noise=0.3)
     new = 0.5 * skewed(20, 1)[0]
-    log = RFFBLRRegressor(transform="log").fit(X, np.exp(logs))
-    plain = RFFBLRRegressor(transform="none").fit(X, logs)
+    log = RFFBLRRegressor(target_transform="log").fit(X, np.exp(logs))
+    plain = RFFBLRRegressor(target_transform="none").fit(X, logs)
     mean, std = plain.predict(new, return_std=True)
     np.testing.assert_allclose(log.predict(new, point="median"), np.exp(mean), rtol=1e-6)
     law = stats.lognorm(s=std, scale=np.exp(mean))
@@ -49,14 +49,14 @@ def test_auto_transforms_what_is_skewed_and_says_so(tmp_path):
     again = RFFBLRRegressor.load(tmp_path / "model.json")
     assert np.array_equal(again.predict_quantiles(X), model.predict_quantiles(X))
     assert again.transforms_ == model.transforms_
-    by_name = RFFBLRRegressor(transform="auto,y2=none").fit(X, Y)
+    by_name = RFFBLRRegressor(target_transform="auto,y2=none").fit(X, Y)
     assert by_name.transforms_ == {}
 
 
 def test_wrong_wishes_are_refused():
     X, logs = skewed(40)
     with pytest.raises(ValueError, match="not positive"):
-        RFFBLRRegressor(transform="log").fit(X, logs)
+        RFFBLRRegressor(target_transform="log").fit(X, logs)
     model = RFFBLRRegressor().fit(X, logs)
     with pytest.raises(ValueError, match="mean or median"):
         model.predict(X, point="mode")
