@@ -24,6 +24,7 @@ pub struct Settings {
     /// Seed of all random draws.
     pub seed: u64,
     /// How targets are transformed before the fit.
+    #[serde(rename = "target_transform")]
     pub transform: TargetTransforms,
 }
 
