@@ -21,7 +21,7 @@ const FIRST_FEATURES: usize = 512;
 /// Most rows of the sample on which the features of the model are learned.
 pub(crate) const MOST_ROWS: usize = 96_000;
 /// It is divided into batches of at most so many rows, of which each serves some steps in turn: a step costs its rows.
-const BATCH: usize = 24_000;
+pub(crate) const BATCH: usize = 24_000;
 /// Most L-BFGS steps of a search for the kernel on the first sample, and on a batch.
 const KERNEL_STEPS: [usize; 2] = [30, 8];
 /// Most steps of the search for frequencies.
@@ -35,7 +35,7 @@ const CHECK_ROWS: usize = 5_000;
 const CHECK_STEPS: usize = 3;
 const CHECKS: usize = 4;
 /// Multiplications that learning the features of the model may cost: so many for each row of the data, within bounds.
-const WORK: (f64, f64, f64) = (3e7, 1e12, 7.5e12);
+const WORK: (f64, f64, f64) = (3e7, 1e12, 9e12);
 /// A search for the kernel ends when a step gains less than this for each observed cell, in nats.
 const TOLERANCE: f64 = 5e-5;
 

@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 
 /// Steps whose curvature is remembered.
 const MEMORY: usize = 30;
+/// Fewest steps before a share of the climb is enough.
+const FEWEST: usize = 4;
 /// Longest step of any variable. Variables are logarithms: this is a factor of e².
 const LONGEST: f64 = 2.0;
 
@@ -16,7 +18,7 @@ pub struct Tolerance {
     pub gain: f64,
     /// As a share of its value.
     pub of_value: f64,
-    /// As a share of what the climb has gained since its start.
+    /// As a share of what the climb has gained since its start: one such step is enough, once there were a few.
     pub of_climb: f64,
 }
 
@@ -26,15 +28,15 @@ impl Tolerance {
         Tolerance { gain, of_value: 0.0, of_climb: 0.0 }
     }
 
-    fn at(self, start: f64, value: f64) -> f64 {
-        self.gain.max(self.of_value * value.abs()).max(self.of_climb * (value - start))
+    fn at(self, value: f64) -> f64 {
+        self.gain.max(self.of_value * value.abs())
     }
 }
 
 /// What ended the climb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Two steps in a row gained less than the tolerance, or no step gains at all.
+    /// Two steps in a row gained less than the tolerance, or one a small share of the climb, or no step gains at all.
     Top,
     /// The largest number of steps was made.
     Steps,
@@ -99,7 +101,7 @@ pub fn climb(
     if watch(&at, value).is_break() {
         return ended(at, value, End::Asked, history);
     }
-    for _ in 0..steps {
+    for step_number in 1..=steps {
         let mut direction = quasi_newton(&gradient, &history);
         if dot(&direction, &gradient) <= 0.0 {
             history.clear();
@@ -138,12 +140,14 @@ pub fn climb(
                 history.pop_front();
             }
         }
-        small_gains = if v - value < tolerance.at(at_start, value) { small_gains + 1 } else { 0 };
+        let gain = v - value;
+        small_gains = if gain < tolerance.at(value) { small_gains + 1 } else { 0 };
+        let enough = step_number >= FEWEST && gain < tolerance.of_climb * (v - at_start);
         (at, value, gradient) = (trial, v, g);
         if watch(&at, value).is_break() {
             return ended(at, value, End::Asked, history);
         }
-        if small_gains >= 2 {
+        if small_gains >= 2 || enough {
             return ended(at, value, End::Top, history);
         }
     }

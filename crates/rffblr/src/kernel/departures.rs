@@ -84,7 +84,7 @@ fn alone(
             let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
             watch(kernel, noise, objective)
         };
-        let found = learn(&own, Prior::Around(shared), Some(start), steps, Threads::ONE, show)?;
+        let found = learn(&own, Prior::Around(shared), Some(start), (steps, 0.0), Threads::ONE, show)?;
         if found.asked {
             return Ok(Some((task, found)));
         }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     fn learned(problem: &Problem) -> Learned {
-        learn(problem, Prior::Typical, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap()
+        learn(problem, Prior::Typical, None, (60, 0.0), Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap()
     }
 
     fn grouped(problem: &Problem) -> Vec<Shared> {

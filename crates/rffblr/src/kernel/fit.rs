@@ -4,16 +4,20 @@ use super::{Learned, Prior, Shared, groups, learn};
 use crate::error::Result;
 use crate::linalg::Threads;
 use crate::problem::Problem;
-use crate::settings::Settings;
+use crate::settings::{Form, Settings};
 use crate::steps::{Iteration, Observer, Stop};
 use std::ops::ControlFlow;
 
 /// Most rows from which the kernel is learned: each step of the search costs their cube.
-const LEARNING_ROWS: usize = 1500;
+pub(crate) const LEARNING_ROWS: usize = 1500;
 /// Rows from which it is learned first, if there are more than twice as many.
 const FIRST_ROWS: usize = 300;
-/// Most steps of a search that starts from what was learned before.
-const WARM_STEPS: usize = 15;
+/// A climb that starts where another ended, with fewer rows, also ends when a step gains less than this share of what all
+/// of its steps have gained: the first was on the way to the same top. Not where features are drawn from the kernel, whose
+/// own search is long and goes on from there.
+const OF_CLIMB: f64 = 0.02;
+/// Most steps of a climb that only tries something.
+const FEW_STEPS: usize = 15;
 /// Most rows of a kernel machine, whose memory is a few of their squares.
 pub(crate) const MOST_ROWS: usize = 20_000;
 
@@ -24,64 +28,101 @@ pub(crate) struct Groups {
     pub(crate) stop: Stop,
 }
 
-/// Learns the kernel of all tasks, from a part of the rows if they are many, and those of tasks that depart from it. The
-/// search starts from what was learned of similar targets before, if there is such; then it takes few steps, and tasks depart
-/// only if some did before.
-pub(crate) fn fit_groups(
-    problem: &Problem,
-    before: Option<&[Shared]>,
-    settings: &Settings,
-    observer: Observer<'_>,
-) -> Result<Groups> {
-    let rows = problem.inputs.nrows();
-    let threads = Threads::current();
-    let part = problem.part(LEARNING_ROWS, settings.seed);
-    let learned_from = part.as_ref().unwrap_or(problem);
-    // First with few rows, which cost little.
-    let few = learned_from.part(FIRST_ROWS, settings.seed).filter(|_| learned_from.inputs.nrows() > 2 * FIRST_ROWS);
-    let mut trace = Vec::new();
-    let mut climb = |problem: &Problem, earlier: Option<&Learned>| {
-        // Where it starts counts too, and so does what was spent on few rows.
-        let most = if before.is_some() { WARM_STEPS.min(settings.max_iterations) } else { settings.max_iterations };
-        let steps = most.saturating_sub(trace.len() + 1);
-        trace.clear();
-        learn(problem, Prior::Typical, earlier, steps, threads, |kernel, noise, objective| {
-            trace.push(Iteration {
-                restart: 0,
-                number: trace.len() + 1,
-                objective,
-                active: rows,
-                bandwidth: kernel.rbf.bandwidth,
-                noise_precision: vec![1.0 / noise],
-            });
-            trace.last().map_or(ControlFlow::Continue(()), observer)
-        })
-    };
-    let earlier = match before.and_then(|groups| groups.first()) {
-        Some(Shared { kernel, noise, .. }) => Some(Learned::at(kernel.clone(), *noise)),
-        None => few.map(|few| climb(&few, None)).transpose()?,
-    };
-    let learned = match earlier {
-        Some(earlier) if earlier.asked => earlier,
-        earlier => climb(learned_from, earlier.as_ref())?,
-    };
-    let mut stop = match (learned.asked, learned.converged) {
-        (true, _) => Stop::Requested,
-        (false, true) => Stop::Converged,
-        (false, false) => Stop::MaxIterations,
-    };
-    if before.is_some_and(|groups| groups.len() == 1) {
-        let tasks = (0..problem.tasks()).collect();
-        let all = Shared { tasks, kernel: learned.kernel, noise: learned.noise };
-        return Ok(Groups { groups: vec![all], trace, stop });
+/// How many rows a first look takes: few if there are many, which cost little, and else all.
+pub(crate) fn first_rows(rows: usize) -> usize {
+    if rows > 2 * FIRST_ROWS { FIRST_ROWS } else { rows }
+}
+
+/// A search for the kernel of a model, in several climbs, each from where one before it ended.
+pub(crate) struct Search<'a> {
+    settings: &'a Settings,
+    observer: Observer<'a>,
+    threads: Threads,
+    /// Of the model.
+    rows: usize,
+    spent: usize,
+}
+
+/// The end of a climb, and the way there.
+pub(crate) struct Climbed {
+    pub(crate) learned: Learned,
+    trace: Vec<Iteration>,
+}
+
+impl Climbed {
+    /// Whether the observer asked to stop.
+    pub(crate) fn asked(&self) -> bool {
+        self.learned.asked
     }
-    let steps = (settings.seed, settings.max_iterations);
-    let groups = groups(learned_from, learned, steps, threads, |_, _, _| {
-        let go_on = trace.last().map_or(ControlFlow::Continue(()), observer);
-        if go_on.is_break() {
-            stop = Stop::Requested;
-        }
-        go_on
-    })?;
-    Ok(Groups { groups, trace, stop })
+
+    /// The other one, to stop there.
+    pub(crate) fn instead(self, mut other: Climbed) -> Climbed {
+        other.learned.asked = self.learned.asked;
+        other
+    }
+
+    /// An attempt that stands in for the climb it started from: where that one had ended, it goes no farther than needed.
+    pub(crate) fn converged_like(mut self, other: &Climbed) -> Climbed {
+        self.learned.converged = other.learned.converged;
+        self
+    }
+}
+
+impl<'a> Search<'a> {
+    pub(crate) fn new(rows: usize, settings: &'a Settings, observer: Observer<'a>) -> Self {
+        Search { settings, observer, threads: Threads::current(), rows, spent: 0 }
+    }
+
+    /// Climbs with the rows of this problem, or a sample of them, until there is nothing to gain.
+    pub(crate) fn climb(&mut self, problem: &Problem, earlier: Option<&Climbed>) -> Result<Climbed> {
+        let part = problem.part(LEARNING_ROWS, self.settings.seed);
+        self.steps(part.as_ref().unwrap_or(problem), earlier, usize::MAX)
+    }
+
+    /// Climbs by a few steps: what similar targets would change.
+    pub(crate) fn attempt(&mut self, problem: &Problem, earlier: &Climbed) -> Result<Climbed> {
+        self.steps(problem, Some(earlier), FEW_STEPS)
+    }
+
+    fn steps(&mut self, problem: &Problem, earlier: Option<&Climbed>, most: usize) -> Result<Climbed> {
+        // Where it starts counts too, and so do earlier climbs.
+        let steps = self.settings.max_iterations.saturating_sub(self.spent + 1).min(most);
+        let (mut trace, rows) = (Vec::new(), self.rows);
+        let drawn = matches!(self.settings.form, Form::Drawn { .. });
+        let of_climb = if earlier.is_some() && !drawn { OF_CLIMB } else { 0.0 };
+        let earlier = earlier.map(|earlier| &earlier.learned);
+        let learned =
+            learn(problem, Prior::Typical, earlier, (steps, of_climb), self.threads, |kernel, noise, objective| {
+                trace.push(Iteration {
+                    restart: 0,
+                    number: trace.len() + 1,
+                    objective,
+                    active: rows,
+                    bandwidth: kernel.rbf.bandwidth,
+                    noise_precision: vec![1.0 / noise],
+                });
+                trace.last().map_or(ControlFlow::Continue(()), self.observer)
+            })?;
+        self.spent += trace.len();
+        Ok(Climbed { learned, trace })
+    }
+
+    /// The tasks in groups: those that stay with the kernel of all, and those that depart from it.
+    pub(crate) fn groups(self, problem: &Problem, Climbed { learned, trace }: Climbed) -> Result<Groups> {
+        let mut stop = match (learned.asked, learned.converged) {
+            (true, _) => Stop::Requested,
+            (false, true) => Stop::Converged,
+            (false, false) => Stop::MaxIterations,
+        };
+        let part = problem.part(LEARNING_ROWS, self.settings.seed);
+        let steps = (self.settings.seed, self.settings.max_iterations);
+        let groups = groups(part.as_ref().unwrap_or(problem), learned, steps, self.threads, |_, _, _| {
+            let go_on = trace.last().map_or(ControlFlow::Continue(()), self.observer);
+            if go_on.is_break() {
+                stop = Stop::Requested;
+            }
+            go_on
+        })?;
+        Ok(Groups { groups, trace, stop })
+    }
 }

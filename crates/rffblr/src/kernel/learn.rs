@@ -13,9 +13,6 @@ use std::ops::ControlFlow;
 
 /// The search ends when a step gains less than this: in nats, or as a share of the objective.
 const TOLERANCE: Tolerance = Tolerance { gain: 0.1, of_value: 1e-5, of_climb: 0.0 };
-/// One that starts where another ended, with fewer rows, also ends when a step gains less than this share of what all of
-/// its steps have gained: the first was on the way to the same top.
-const OF_CLIMB: f64 = 0.01;
 /// A learned kernel.
 pub(crate) struct Learned {
     pub(crate) kernel: Kernel,
@@ -47,13 +44,13 @@ pub(crate) enum Prior<'a> {
     Around(&'a Learned),
 }
 
-/// Learns from standardised data, starting where an earlier search ended if there was one. `watch` sees every step:
-/// kernel, noise, and the objective.
+/// Learns from standardised data, starting where an earlier search ended if there was one, in at most so many steps, or
+/// until a step gains less than a share of what all have gained. `watch` sees every step: kernel, noise, and the objective.
 pub(crate) fn learn(
     problem: &Problem,
     prior: Prior<'_>,
     earlier: Option<&Learned>,
-    steps: usize,
+    (steps, of_climb): (usize, f64),
     threads: Threads,
     mut watch: impl FnMut(&Kernel, f64, f64) -> ControlFlow<()>,
 ) -> Result<Learned> {
@@ -74,7 +71,6 @@ pub(crate) fn learn(
         let (kernel, noise) = unpack(at, &problem.origin);
         watch(&kernel, noise, value)
     };
-    let of_climb = if earlier.is_some() && matches!(prior, Prior::Typical) { OF_CLIMB } else { 0.0 };
     let found = climb(start, RANGE, steps, Tolerance { of_climb, ..TOLERANCE }, |at| evidence.at(at), show);
     let Summit { at, end, curvature, .. } =
         found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
@@ -370,17 +366,17 @@ pub(crate) mod tests {
     fn a_climb_goes_on_where_another_ended() {
         let problem = problem(true, true);
         let on = |_: &Kernel, _: f64, _: f64| ControlFlow::Continue(());
-        let whole = learn(&problem, Prior::Typical, None, 40, Threads::ONE, on).unwrap();
+        let whole = learn(&problem, Prior::Typical, None, (40, 0.0), Threads::ONE, on).unwrap();
         let again = unpack(&pack(&whole, &problem.origin), &problem.origin);
         assert!((again.1 / whole.noise - 1.0).abs() < 1e-12);
         assert!(
             again.0.input_scales[1] == again.0.input_scales[2] && again.0.input_scales[0] != again.0.input_scales[1]
         );
         assert!((again.0.laplace_l1.variance / whole.kernel.laplace_l1.variance - 1.0).abs() < 1e-12);
-        let half = learn(&problem, Prior::Typical, None, 4, Threads::ONE, on).unwrap();
+        let half = learn(&problem, Prior::Typical, None, (4, 0.0), Threads::ONE, on).unwrap();
         let mut evidence = Evidence::new(&problem, Threads::ONE);
         let mut value = |l: &Learned| evidence.at(&pack(l, &problem.origin)).unwrap().0;
-        let rest = learn(&problem, Prior::Typical, Some(&half), 40, Threads::ONE, on).unwrap();
+        let rest = learn(&problem, Prior::Typical, Some(&half), (40, 0.0), Threads::ONE, on).unwrap();
         assert!(value(&rest) > value(&half));
     }
 
@@ -389,8 +385,8 @@ pub(crate) mod tests {
         let x = Mat::from_fn(60, 4, |n, d| ((n * (3 + 2 * d)) as f64 * 0.77 + d as f64).sin() * 1.4);
         let y = Mat::from_fn(60, 1, |n, _| (2.5 * x[(n, 1)]).sin().signum());
         let problem = Problem::new(x, y, None);
-        let found =
-            learn(&problem, Prior::Typical, None, 60, Threads::ONE, |_, _, _| ControlFlow::Continue(())).unwrap();
+        let found = learn(&problem, Prior::Typical, None, (60, 0.0), Threads::ONE, |_, _, _| ControlFlow::Continue(()))
+            .unwrap();
         let r = &found.kernel.input_scales;
         assert!([0, 2, 3].iter().all(|&d| r[1] > 3.0 * r[d]), "{r:?}");
     }

@@ -19,14 +19,6 @@ pub(crate) struct Shared {
     pub(crate) noise: f64,
 }
 
-impl Shared {
-    /// The same for some of the tasks.
-    pub(crate) fn only(mut self, keep: impl Fn(&usize) -> bool) -> Shared {
-        self.tasks.retain(|task| keep(task));
-        self
-    }
-}
-
 /// A machine and the tasks it serves: its task i is task `tasks[i]` of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {

@@ -17,7 +17,7 @@ mod pairs;
 
 pub(crate) use ascent::{Curvature, Start, Summit, Tolerance, climb};
 use departures::groups;
-pub(crate) use fit::{Groups, MOST_ROWS, fit_groups};
+pub(crate) use fit::{Climbed, Groups, LEARNING_ROWS, MOST_ROWS, Search, first_rows};
 pub(crate) use learn::Learned;
 use learn::{Prior, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, TaskLevels, VARIANCE_ROWS, nonnegative_variance};

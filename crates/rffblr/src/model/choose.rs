@@ -4,12 +4,12 @@
 use super::rounding_of;
 use crate::data::{Dataset, Standardiser, rounding_variance};
 use crate::error::{Error, Result};
-use crate::kernel::{Groups, KernelMachine, Shared, fit_groups};
+use crate::kernel::{Climbed, Groups, KernelMachine, Learned, Search, first_rows};
 use crate::linalg::{Mat, MatRef, Threads};
 use crate::normal;
 use crate::problem::Problem;
 use crate::settings::{Settings, TransformChoice};
-use crate::steps::{Observer, Stop};
+use crate::steps::Observer;
 use crate::transform::{Law, Point, Shape, Transform};
 use std::sync::Arc;
 
@@ -17,8 +17,6 @@ use std::sync::Arc;
 const GAIN: (f64, f64) = (5.0, 0.02);
 /// Largest squared leave-one-out error on the original scale, as a share of that without the transform.
 const ERROR: f64 = 1.0;
-/// Most rows on which transforms are compared.
-const ROWS: usize = 300;
 /// Widths that are tried, in units of a target's own scale.
 const WIDTHS: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 /// Fewest observations, and different values among them, of a target that is transformed.
@@ -76,53 +74,23 @@ pub(crate) fn transformed(
     Ok(out)
 }
 
-/// Learns from standardised inputs and the targets of a dataset.
+/// Learns from standardised inputs and the targets of a dataset. A first look at few rows decides on the transforms.
 pub(crate) fn learn(data: &Dataset, inputs: Mat<f64>, settings: &Settings, observer: Observer<'_>) -> Result<Learning> {
-    let choices = settings.transform.of(data.target_names())?;
     let inputs = Arc::new(inputs);
     let plain = Prepared::new(data, &inputs, given_transforms(data, settings)?)?;
-    let groups = fit_groups(&plain.problem, None, settings, observer)?;
-    let is_learned = |choice: &TransformChoice| matches!(choice, TransformChoice::Auto | TransformChoice::Asinh);
-    if groups.stop == Stop::Requested || !choices.iter().any(is_learned) {
-        return Ok(plain.with(groups));
-    }
-    let rows = plain.problem.choose(ROWS, settings.seed);
+    let count = first_rows(inputs.nrows());
+    let rows = plain.problem.choose(count, settings.seed);
+    let mut search = Search::new(inputs.nrows(), settings, observer);
     let judge = Judge::new(data, &plain.problem, &rows);
-    let open: Vec<usize> = (0..choices.len()).filter(|&c| is_learned(&choices[c])).collect();
-    let before = judge.left_out(open.iter().map(|&task| judge.column(task, None)).collect(), &groups.groups)?;
-    let must = |task: usize| choices[task] == TransformChoice::Asinh;
-    let proposed = judge.propose(&before, &groups.groups, must)?;
-    if proposed.is_empty() {
-        return Ok(plain.with(groups));
-    }
-    let with = |found: &[(usize, Transform)]| {
-        let mut all = plain.transforms.clone();
-        found.iter().for_each(|(task, transform)| all[*task] = Some(*transform));
-        Prepared::new(data, &inputs, all)
+    let first = search.climb(&judge.problem, None)?;
+    let (chosen, start) = match first.asked() {
+        true => (plain, first),
+        false => judge.choose(plain, first, &inputs, settings, &mut search)?,
     };
-    let mut second = fit_groups(&with(&proposed)?.problem, Some(&groups.groups), settings, observer)?;
-    if second.stop == Stop::Requested {
-        return Ok(plain.with(groups));
-    }
-    let columns = proposed.iter().map(|(task, transform)| judge.column(*task, Some(*transform))).collect();
-    let after = judge.left_out(columns, &second.groups)?;
-    let keeps = |(i, (task, transform)): (usize, &(usize, Transform))| {
-        let earlier = before.iter().find(|column| column.task == *task)?;
-        let point = judge.accepts(earlier, &after[i], must(*task))?;
-        Some((*task, Transform { point, ..*transform }))
-    };
-    let kept: Vec<(usize, Transform)> = proposed.iter().enumerate().filter_map(keeps).collect();
-    if kept.is_empty() {
-        return Ok(plain.with(groups));
-    }
-    // It went on from what the first search had found, and no farther than needed.
-    second.stop = groups.stop;
-    // The others keep the kernel they had.
-    let moved = |task: &usize| kept.iter().any(|(kept, _)| kept == task);
-    let staying = groups.groups.into_iter().map(|group| group.only(|task| !moved(task)));
-    let leaving = second.groups.into_iter().map(|group| group.only(moved));
-    let all = staying.chain(leaving).filter(|group| !group.tasks.is_empty()).collect();
-    Ok(with(&kept)?.with(Groups { groups: all, ..second }))
+    let learned =
+        if count == inputs.nrows() || start.asked() { start } else { search.climb(&chosen.problem, Some(&start))? };
+    let groups = search.groups(&chosen.problem, learned)?;
+    Ok(chosen.with(groups))
 }
 
 /// A problem with transformed targets.
@@ -191,6 +159,51 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// The transforms that pay, of those that are to be learned, and the kernel for them, learned from these rows.
+    fn choose(
+        &self,
+        plain: Prepared,
+        first: Climbed,
+        inputs: &Arc<Mat<f64>>,
+        settings: &Settings,
+        search: &mut Search<'_>,
+    ) -> Result<(Prepared, Climbed)> {
+        let choices = settings.transform.of(self.data.target_names())?;
+        let must = |task: usize| choices[task] == TransformChoice::Asinh;
+        let open = (0..choices.len()).filter(|&task| must(task) || choices[task] == TransformChoice::Auto);
+        let before = self.left_out(open.map(|task| self.column(task, None)).collect(), &first.learned)?;
+        let proposed = self.propose(&before, &first.learned, must)?;
+        if proposed.is_empty() {
+            return Ok((plain, first));
+        }
+        let with = |found: &[(usize, Transform)]| {
+            let mut all = plain.transforms.clone();
+            found.iter().for_each(|(task, transform)| all[*task] = Some(*transform));
+            Prepared::new(self.data, inputs, all)
+        };
+        let of_rows = |prepared: &Prepared| prepared.problem.of_rows(self.rows);
+        let mut second = search.attempt(&of_rows(&with(&proposed)?), &first)?;
+        if second.asked() {
+            return Ok((plain, second.instead(first)));
+        }
+        let columns = proposed.iter().map(|(task, transform)| self.column(*task, Some(*transform))).collect();
+        let after = self.left_out(columns, &second.learned)?;
+        let keeps = |(i, (task, transform)): (usize, &(usize, Transform))| {
+            let earlier = before.iter().find(|column| column.task == *task)?;
+            let point = self.accepts(earlier, &after[i], must(*task))?;
+            Some((*task, Transform { point, ..*transform }))
+        };
+        let kept: Vec<(usize, Transform)> = proposed.iter().enumerate().filter_map(keeps).collect();
+        if kept.is_empty() {
+            return Ok((plain, first));
+        }
+        let chosen = with(&kept)?;
+        if kept.len() < proposed.len() {
+            second = search.attempt(&of_rows(&chosen), &second)?;
+        }
+        Ok((chosen, second.converged_like(&first)))
+    }
+
     /// The observed values of a target in these rows, NaN where there is none.
     fn truth(&self, task: usize) -> Vec<f64> {
         self.rows.iter().map(|&row| self.data.targets()[(row, task)]).collect()
@@ -211,32 +224,23 @@ impl<'a> Judge<'a> {
         Candidate { task, transform, values, shift, unit, rounding, location: Vec::new(), scale: Vec::new() }
     }
 
-    /// The candidates with what is predicted for every row without it, by the kernels of their tasks.
-    fn left_out(&self, mut candidates: Vec<Candidate>, groups: &[Shared]) -> Result<Vec<Candidate>> {
-        let threads = Threads::current();
-        for group in groups {
-            let own: Vec<usize> =
-                (0..candidates.len()).filter(|&i| group.tasks.contains(&candidates[i].task)).collect();
-            if own.is_empty() {
-                continue;
-            }
-            let value = |n: usize, i: usize| {
-                let candidate = &candidates[own[i]];
-                (candidate.values[n] - candidate.shift) / candidate.unit
-            };
-            let targets = Mat::from_fn(self.rows.len(), own.len(), value);
-            let rounding = own.iter().map(|&i| candidates[i].rounding).collect();
-            let problem = self.problem.with_targets(&targets, rounding);
-            let machine = KernelMachine::new(&problem, group.kernel.clone(), group.noise, threads)?;
-            let left = machine.leave_one_out();
-            for (i, &place) in own.iter().enumerate() {
-                let candidate = &mut candidates[place];
-                let noise = machine.noise_variance(i);
-                let at = |n: usize| candidate.values[n] - candidate.unit * left.residual[(n, i)];
-                candidate.location = (0..self.rows.len()).map(at).collect();
-                let deviation = |n: usize| candidate.unit * (left.variance[(n, i)] + noise).sqrt();
-                candidate.scale = (0..self.rows.len()).map(deviation).collect();
-            }
+    /// The candidates with what is predicted for every row without it.
+    fn left_out(&self, mut candidates: Vec<Candidate>, learned: &Learned) -> Result<Vec<Candidate>> {
+        if candidates.is_empty() {
+            return Ok(candidates);
+        }
+        let value = |n: usize, i: usize| (candidates[i].values[n] - candidates[i].shift) / candidates[i].unit;
+        let targets = Mat::from_fn(self.rows.len(), candidates.len(), value);
+        let rounding = candidates.iter().map(|candidate| candidate.rounding).collect();
+        let problem = self.problem.with_targets(&targets, rounding);
+        let machine = KernelMachine::new(&problem, learned.kernel.clone(), learned.noise, Threads::current())?;
+        let left = machine.leave_one_out();
+        for (i, candidate) in candidates.iter_mut().enumerate() {
+            let noise = machine.noise_variance(i);
+            let at = |n: usize| candidate.values[n] - candidate.unit * left.residual[(n, i)];
+            let deviation = |n: usize| candidate.unit * (left.variance[(n, i)] + noise).sqrt();
+            let found = (0..self.rows.len()).map(|n| (at(n), deviation(n))).unzip();
+            (candidate.location, candidate.scale) = found;
         }
         Ok(candidates)
     }
@@ -245,7 +249,7 @@ impl<'a> Judge<'a> {
     fn propose(
         &self,
         before: &[Candidate],
-        groups: &[Shared],
+        learned: &Learned,
         must: impl Fn(usize) -> bool,
     ) -> Result<Vec<(usize, Transform)>> {
         let of_task = |plain: &Candidate| {
@@ -253,7 +257,7 @@ impl<'a> Judge<'a> {
             let fits = |shape: Shape| Transform::new(shape, truth.iter().copied());
             shapes(&truth).into_iter().filter_map(fits).map(|t| self.column(plain.task, Some(t))).collect::<Vec<_>>()
         };
-        let candidates = self.left_out(before.iter().flat_map(of_task).collect(), groups)?;
+        let candidates = self.left_out(before.iter().flat_map(of_task).collect(), learned)?;
         let best = |plain: &Candidate| {
             let own = candidates.iter().filter(|candidate| candidate.task == plain.task);
             let mut ranked: Vec<(f64, &Candidate)> = own.map(|other| (self.gain(plain, other), other)).collect();

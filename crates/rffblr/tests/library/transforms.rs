@@ -44,10 +44,9 @@ fn a_skewed_target_is_transformed_and_a_normal_one_is_not() {
     assert!(matches!(transform.shape, Shape::Asinh { centre: 0.0, width } if width < 0.6), "{transform:?}");
     let (new, truth) = both(400, 5);
     let [found, before] = [&auto, &plain].map(|model| model.predict(new.as_ref()).unwrap());
-    for n in 0..400 {
-        assert_close("mean", found.mean[(n, 0)], before.mean[(n, 0)], 1e-9);
-        assert_close("std", found.std[(n, 0)], before.std[(n, 0)], 1e-9);
-    }
+    // The other one shares its kernel, which is learned of both, and is predicted as well.
+    let error = |mean: &Mat<f64>| (0..400).map(|n| (mean[(n, 0)] - truth[(n, 0)]).powi(2)).sum::<f64>();
+    assert!(error(&found.mean) < 1.05 * error(&before.mean));
     assert!(nlpd(&auto, &new, &truth) < nlpd(&plain, &new, &truth) - 0.2);
     let (lower, upper) = found.interval(0.9).unwrap();
     let inside = (0..400).filter(|&n| (lower[(n, 1)]..=upper[(n, 1)]).contains(&truth[(n, 1)])).count();
