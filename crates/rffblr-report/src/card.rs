@@ -256,7 +256,10 @@ impl Facts<'_> {
                 Encoding::Numeric { .. } => "number".into(),
                 Encoding::Presence => "whether it is missing".into(),
                 Encoding::Date(date) => format!("date: {}", date.describe()),
-                Encoding::Categorical { levels, .. } => format!("one of {} levels", levels.len()),
+                Encoding::Categorical { levels, rare: 0, .. } => format!("one of {} levels", levels.len()),
+                Encoding::Categorical { levels, rare, .. } => {
+                    format!("one of {} levels, the last of them any of {rare} rarer ones", levels.len())
+                }
             };
             format!("- {}: {what}", plain(&input.name))
         };

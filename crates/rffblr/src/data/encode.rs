@@ -7,11 +7,11 @@
 //! - A text that is a date or a time in every row becomes the days since the first of them and, of each cycle the training
 //!   rows have seen enough of (year, week, day), cosine and sine: `when`, `when:year cos`. A column `when?` marks gaps.
 //! - Any other text becomes one column of zeros and ones per level, `colour=red`, and one more, `colour?`, for cells that are
-//!   missing.
+//!   missing. If a text has very many levels, the rarest share a column, `colour=(other)`.
 //! - An input that is the same in all training rows is left out, and so is a text that is different in every one: it
 //!   names rows and has no information about others.
-//! - At prediction, a level that training did not have is unknown: it shares the column `colour?` with missing ones and is
-//!   reported. A missing number takes the median and is reported.
+//! - At prediction, a level that training did not have is unknown: it takes `colour=(other)`, or shares the column `colour?`
+//!   with missing ones if there is none, and is reported. A missing number takes the median and is reported.
 //! - With [`MissingInputs::Error`] a missing input is an error, in training and at prediction.
 
 mod columns;
@@ -25,17 +25,20 @@ use super::encode_error::EncodeError;
 use super::note::{Note, NoteKind, Notes, listed, missing_cells};
 use super::roles::{Roles, numbers};
 use crate::linalg::{Mat, MatRef};
+use crate::memory::{of_doubles, require};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
 use crate::words::plural;
 use columns::{Facts, is_missing, one_hot};
 pub use dates::{Cycle, DateEncoding};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-/// A text column with more levels than this is not a category.
+/// Most levels of a text; if there are more, the most frequent ones are kept and the rest is one of them.
 pub const MOST_LEVELS: usize = 1000;
+/// The level that the rest becomes.
+pub const OTHER: &str = "(other)";
 
 /// What to do with missing inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,10 +69,13 @@ pub enum Encoding {
     /// One column per level, and one more for all that is none of them: a missing cell, or a level that training did not
     /// have, which is then as far from every known level as they are from each other.
     Categorical {
-        /// Levels seen in training, in the order of the file.
+        /// Levels seen in training, in the order of the file; the last is [`OTHER`] if some are rare.
         levels: Vec<String>,
         /// Whether training had missing cells.
         gaps: bool,
+        /// Number of levels that were too rare in training for a column of their own, and share the last.
+        #[serde(default)]
+        rare: usize,
     },
 }
 
@@ -281,8 +287,8 @@ impl Encoder {
         let inputs = self.encode(table, &rows, &mut notes)?;
         let roles = self.roles.targets.iter().chain(&self.roles.ignore).chain(self.roles.weight_column());
         let roles = roles.chain(&self.roles.group).chain(&self.roles.time);
-        let known: Vec<&String> = roles.chain(&self.left_out).chain(self.inputs.iter().map(|i| &i.name)).collect();
-        for column in table.columns().iter().filter(|column| !known.contains(&&column.name)) {
+        let known: HashSet<&String> = roles.chain(&self.left_out).chain(self.inputs.iter().map(|i| &i.name)).collect();
+        for column in table.columns().iter().filter(|column| !known.contains(&column.name)) {
             notes.add(NoteKind::Unknown, &column.name, "");
         }
         Ok((inputs, notes.told()))
@@ -314,12 +320,9 @@ impl Encoder {
         let is_input = |name: &&String| self.inputs.iter().any(|input| input.name == **name);
         let unused = self.roles.ignore.iter().chain(self.roles.weight_column()).chain(&self.roles.group);
         let date = self.roles.time.as_ref().filter(|name| !is_input(name));
-        let mut ignored_columns: Vec<String> = Vec::new();
-        for name in unused.chain(&self.left_out).chain(date) {
-            if !ignored_columns.contains(name) {
-                ignored_columns.push(name.clone());
-            }
-        }
+        let mut met = HashSet::new();
+        let first = unused.chain(&self.left_out).chain(date).filter(|name| met.insert(*name));
+        let ignored_columns: Vec<String> = first.cloned().collect();
         let (allow_absent, allow_empty) = (true, true);
         ReadOptions {
             text_columns,
@@ -395,7 +398,13 @@ impl Encoder {
         if !absent.is_empty() {
             return Err(EncodeError::MissingColumns(absent));
         }
-        let mut out = Mat::zeros(rows.len(), self.encoded_names().len());
+        let columns = self.encoded_names().len();
+        require(
+            of_doubles(rows.len(), columns),
+            format!("a table of {} rows and {columns} columns of numbers", rows.len()),
+            "leave out columns, texts of many levels first, or take fewer rows",
+        )?;
+        let mut out = Mat::zeros(rows.len(), columns);
         let mut next = 0;
         for input in &self.inputs {
             let Some(column) = table.column(&input.name) else { continue };
@@ -434,10 +443,10 @@ impl Encoder {
                         note_gaps(column, rows, "take the median date of training", notes);
                     }
                 }
-                Encoding::Categorical { levels, gaps } => {
-                    let unseen = one_hot(column, rows, levels, next, &mut out);
+                Encoding::Categorical { levels, gaps, rare } => {
+                    let unseen = one_hot(column, rows, (levels, *rare > 0), next, &mut out);
                     if !unseen.is_empty() {
-                        notes.add(NoteKind::NewLevels, &input.name, new_levels(&unseen));
+                        notes.add(NoteKind::NewLevels, &input.name, new_levels(&unseen, *rare > 0));
                     }
                     if !gaps {
                         note_gaps(column, rows, "are taken as an unknown level", notes);
@@ -457,6 +466,9 @@ impl Encoder {
         let flaw = |input: &RawInput| match &input.encoding {
             Encoding::Numeric { median, .. } if !median.is_finite() => Some("median is not finite"),
             Encoding::Date(date) => date.flaw(),
+            Encoding::Categorical { levels, rare: 1.., .. } if levels.last().is_none_or(|last| last != OTHER) => {
+                Some("there are rare levels but no level for them")
+            }
             _ => None,
         };
         match self.inputs.iter().find_map(|input| flaw(input).map(|flaw| (input, flaw))) {
@@ -494,8 +506,9 @@ fn note_encoding(name: &str, encoding: &Encoding, gaps: usize, notes: &mut Notes
             let more = if date.indicator { format!("; {} marked", gaps()) } else { String::new() };
             notes.add(NoteKind::Dates, name, date.describe() + &more);
         }
-        Encoding::Categorical { levels, gaps: some } => {
-            let more = if *some { format!(", {} as one more", gaps()) } else { String::new() };
+        Encoding::Categorical { levels, gaps: some, rare } => {
+            let rare = if *rare > 0 { format!(", one of them for {rare} rare ones") } else { String::new() };
+            let more = if *some { format!("{rare}, {} as one more", gaps()) } else { rare };
             notes.add(NoteKind::Levels, name, plural(levels.len(), "level") + &more);
         }
     }
@@ -519,10 +532,14 @@ fn note_gaps(column: &Column, rows: &[usize], treated: &str, notes: &mut Notes) 
     }
 }
 
-fn new_levels(unseen: &BTreeMap<String, (usize, usize)>) -> String {
+fn new_levels(unseen: &BTreeMap<String, (usize, usize)>, rare: bool) -> String {
     let one = |(level, (count, first)): (&String, &(usize, usize))| {
         format!("{} ({}, first data row {})", excerpt(level), plural(*count, "row"), first + 1)
     };
     let levels = listed(unseen.iter().map(one));
-    format!("{} that training did not have, taken as an unknown level: {levels}", plural(unseen.len(), "level"))
+    let why = match rare {
+        true => "that training had rarely or not at all, taken as (other)",
+        false => "that training did not have, taken as an unknown level",
+    };
+    format!("{} {why}: {levels}", plural(unseen.len(), "level"))
 }

@@ -1,5 +1,6 @@
 //! What can go wrong between a table as it was read and the numbers a model sees.
 
+use crate::memory::Shortage;
 use crate::table::{did_you_mean, excerpt, how_to_correct, how_to_predict};
 use crate::words::plural;
 
@@ -134,17 +135,13 @@ pub enum EncodeError {
     )]
     MissingInput { column: String, row: usize },
 
+    /// More memory would be needed than there is.
+    #[error(transparent)]
+    Memory(#[from] Shortage),
+
     /// An input without any value.
     #[error("column {} has no value in any row; ignore it or fill it in", excerpt(column))]
     EmptyColumn { column: String },
-
-    /// Text with too many distinct values to be a category.
-    #[error(
-        "column {} is text with {levels} different values, more than the {most} a category may have; ignore it if it \
-         is an identifier or a date, or group rare values",
-        excerpt(column)
-    )]
-    TooManyLevels { column: String, levels: usize, most: usize },
 
     /// Two encoded columns would have one name.
     #[error(

@@ -17,7 +17,7 @@ mod wild;
 pub use cohort::{Cohort, cohort};
 pub use dataset::{Dataset, Lent};
 pub(crate) use dataset::{check_inputs, expect_count, input_fingerprint};
-pub use encode::{Cycle, DateEncoding, Encoder, Encoding, MOST_LEVELS, MissingInputs, RawInput};
+pub use encode::{Cycle, DateEncoding, Encoder, Encoding, MOST_LEVELS, MissingInputs, OTHER, RawInput};
 pub use encode_error::EncodeError;
 pub use note::{Note, NoteKind};
 pub use roles::{RoleChoice, Roles, names_among, one_name};

@@ -6,7 +6,7 @@ use crate::table::pattern::matches;
 use crate::table::{Column, DateOrder, ReadOptions, Table, Values, excerpt, nearest};
 use crate::words::plural;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What each column of a table is for; every column not named here is an input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -82,11 +82,12 @@ impl RoleChoice {
             None => None,
         };
         let named =
-            |found: &[Found]| found.iter().filter(|f| !f.by_pattern).map(|f| f.name.clone()).collect::<Vec<_>>();
+            |found: &[Found]| found.iter().filter(|f| !f.by_pattern).map(|f| f.name.clone()).collect::<HashSet<_>>();
         let (named_targets, named_ignore) = (named(&targets), named(&ignore));
         targets.retain(|found| !(found.by_pattern && named_ignore.contains(&found.name)));
-        let is_target = |name: &String| named_targets.contains(name) || targets.iter().any(|found| found.name == *name);
-        ignore.retain(|found| !(found.by_pattern && is_target(&found.name)));
+        let all_targets: HashSet<&String> =
+            named_targets.iter().chain(targets.iter().map(|found| &found.name)).collect();
+        ignore.retain(|found| !(found.by_pattern && all_targets.contains(&found.name)));
         let names = |found: Vec<Found>| found.into_iter().map(|found| found.name).collect();
         let roles = Roles { targets: names(targets), ignore: names(ignore), weight, ..Roles::default() };
         RoleChoice { roles, last }.checked()
@@ -144,7 +145,8 @@ impl RoleChoice {
         let named = named.chain(roles.weight_column().map(|name| (name, "the weight")));
         let named = named.chain(roles.group.iter().map(|name| (name, "the group")));
         let named = named.chain(roles.time.iter().map(|name| (name, "the time")));
-        let was_read = |name: &&String| !table.ignored().contains(name);
+        let unread: HashSet<&String> = table.ignored().iter().collect();
+        let was_read = |name: &&String| !unread.contains(name);
         let ignored = roles.ignore.iter().filter(was_read).map(|name| (name, "one to ignore"));
         for (name, role) in named.chain(ignored) {
             if table.column(name).is_none() {
@@ -191,10 +193,9 @@ impl Roles {
 
     /// Columns that play the part of inputs.
     pub fn inputs<'a>(&self, table: &'a Table) -> impl Iterator<Item = &'a Column> {
-        table.columns().iter().filter(|column| {
-            let mut other = self.targets.iter().chain(&self.ignore).chain(self.weight_column()).chain(&self.group);
-            !other.any(|name| *name == column.name)
-        })
+        let other = self.targets.iter().chain(&self.ignore).chain(self.weight_column()).chain(&self.group);
+        let other: HashSet<String> = other.cloned().collect();
+        table.columns().iter().filter(move |column| !other.contains(&column.name))
     }
 
     /// Rows in which at least one target is known, and a note about the others: they say nothing about any target.

@@ -4,8 +4,9 @@ use super::roles::numbers;
 use super::{Dataset, Encoder, MissingInputs, Note, RoleChoice, Roles, Weights, expect_count};
 use crate::error::Result;
 use crate::linalg::Mat;
-use crate::table::{Column, Table};
+use crate::table::Table;
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 /// A table, the role of each of its columns, and what follows: the rows in which a target is known, what the inputs
 /// become, the numbers a model sees, and what a user should know about all of it.
@@ -56,8 +57,11 @@ impl TrainingTable {
     /// A table that a model was fitted to before, read again: `encoder` is the model's. The roles are the encoder's too,
     /// but for the columns that say which rows belong together. Columns the encoder does not know are ignored.
     pub fn again(table: Table, mut roles: Roles, encoder: Encoder) -> Result<TrainingTable> {
-        let is_known = |column: &&Column| encoder.input_columns().contains(&column.name.as_str());
-        let new = roles.inputs(&table).filter(|column| !is_known(column)).map(|column| column.name.clone());
+        let known: HashSet<&str> = encoder.input_columns().into_iter().collect();
+        let new = roles
+            .inputs(&table)
+            .filter(|column| !known.contains(column.name.as_str()))
+            .map(|column| column.name.clone());
         roles.ignore.extend(new.collect::<Vec<_>>());
         let (rows, mut notes) = roles.observed_rows(&table)?;
         let data = dataset(&encoder, &table, &rows, None)?;

@@ -190,16 +190,21 @@ struct Background {
 /// Columns grouped back into the inputs of the table.
 fn inputs_of(model: &Model) -> Vec<Input> {
     let encoder = model.table_encoder();
-    let origins = encoder.origins();
-    let input = |(position, raw): (usize, &crate::data::RawInput)| Input {
+    let mut next = 0;
+    let mut columns = |raw: &crate::data::RawInput| {
+        let first = next;
+        next += raw.encoded_names().len();
+        (first..next).collect()
+    };
+    let input = |raw: &crate::data::RawInput| Input {
         name: raw.name.clone(),
-        columns: (0..origins.len()).filter(|&column| origins[column] == position).collect(),
+        columns: columns(raw),
         kind: match &raw.encoding {
             Encoding::Numeric { median, indicator } => Kind::Number { median: indicator.then_some(*median) },
             Encoding::Presence => Kind::Presence,
             Encoding::Date(date) => Kind::Date(date.clone()),
-            Encoding::Categorical { levels, gaps } => Kind::Text { levels: levels.clone(), gaps: *gaps },
+            Encoding::Categorical { levels, gaps, .. } => Kind::Text { levels: levels.clone(), gaps: *gaps },
         },
     };
-    encoder.raw_inputs().iter().enumerate().map(input).collect()
+    encoder.raw_inputs().iter().map(input).collect()
 }

@@ -10,7 +10,7 @@ mod suggest;
 pub(crate) mod words;
 
 use crate::data::Note;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use dates::day_of_month;
 pub use dates::{AreDates, DAY, DateOrder, DateTexts, Moment, date_text, moment};
@@ -24,6 +24,8 @@ pub const MISSING: u32 = u32::MAX;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     columns: Vec<Column>,
+    /// Where each name is among them.
+    places: BTreeMap<String, usize>,
     rows: usize,
     ignored: Vec<String>,
     notes: Vec<Note>,
@@ -97,7 +99,8 @@ impl Table {
             let column = column.name.clone();
             return Err(ColumnsError::BadColumn { column, message });
         }
-        Ok(Table { columns, rows, ignored: Vec::new(), notes: Vec::new() })
+        let places = columns.iter().enumerate().map(|(place, column)| (column.name.clone(), place)).collect();
+        Ok(Table { columns, places, rows, ignored: Vec::new(), notes: Vec::new() })
     }
 
     /// Number of rows.
@@ -112,7 +115,7 @@ impl Table {
 
     /// The column called `name`, exactly; see [`nearest`] for a suggestion when there is none.
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| column.name == name)
+        self.places.get(name).map(|&place| &self.columns[place])
     }
 
     /// Names of the columns that the file has but that were left out when it was read.

@@ -1,17 +1,18 @@
 //! Single columns: what they become, and the zeros and ones of text.
 
 use super::dates::{dates, times};
-use super::{Encoding, MOST_LEVELS, suspects};
+use super::{Encoding, MOST_LEVELS, OTHER, suspects};
 use crate::data::{EncodeError, Roles};
 use crate::linalg::Mat;
 use crate::table::{Column, DateOrder, DateTexts, MISSING, Values, number_text};
 use std::collections::{BTreeMap, HashMap};
 
-/// Sets the ones of a text column; gives levels without a column of their own: how many rows, and the first of them.
+/// Sets the ones of a text column; gives levels that are not known: how many rows, and the first of them. Where rare ones
+/// share the last level, those are unknown too, and take it.
 pub(super) fn one_hot(
     column: &Column,
     rows: &[usize],
-    levels: &[String],
+    (levels, rare): (&[String], bool),
     first: usize,
     out: &mut Mat<f64>,
 ) -> BTreeMap<String, (usize, usize)> {
@@ -20,7 +21,8 @@ pub(super) fn one_hot(
     for (i, &row) in rows.iter().enumerate() {
         let level = text(column, row);
         let known = level.as_deref().and_then(|level| position.get(level));
-        out[(i, first + known.copied().unwrap_or(levels.len()))] = 1.0;
+        let other = if rare && level.is_some() { levels.len() - 1 } else { levels.len() };
+        out[(i, first + known.copied().unwrap_or(other))] = 1.0;
         if let (Some(level), None) = (level, known) {
             unseen.entry(level.into_owned()).or_insert((0, row)).0 += 1;
         }
@@ -71,7 +73,7 @@ impl Facts {
                     roles,
                     any_gap,
                     |order| times(column, rows, order),
-                    || category(&column.name, seen().map(|(level, _)| level.clone()).collect(), any_gap),
+                    || Ok(category(seen().map(|(level, cells)| (level.as_str(), *cells)), any_gap)),
                 );
                 identifier &= !is_date(&encoding);
                 encoding
@@ -123,17 +125,22 @@ pub(super) fn number(median: Option<f64>, constant: bool, gaps: bool) -> Option<
     }
 }
 
-/// What a text becomes that has these levels.
-pub(super) fn category(name: &str, levels: Vec<String>, gaps: bool) -> Result<Option<Encoding>, EncodeError> {
+/// What a text becomes that has these levels, with the number of rows of each; `None` if it does not vary.
+pub(super) fn category<'a>(levels: impl Iterator<Item = (&'a str, u64)>, gaps: bool) -> Option<Encoding> {
+    let all: Vec<(&str, u64)> = levels.collect();
+    let (mut levels, mut rare): (Vec<&str>, usize) = (all.iter().map(|(level, _)| *level).collect(), 0);
     if levels.len() > MOST_LEVELS {
-        return Err(too_many(name, levels.len()));
+        let mut frequent: Vec<usize> = (0..all.len()).filter(|&level| all[level].0 != OTHER).collect();
+        // Of equally frequent ones those that come first.
+        frequent.sort_by_key(|&level| std::cmp::Reverse(all[level].1));
+        frequent.truncate(MOST_LEVELS - 1);
+        frequent.sort_unstable();
+        rare = all.len() - frequent.len();
+        levels = frequent.into_iter().map(|level| all[level].0).chain([OTHER]).collect();
     }
     let varies = levels.len() > 1 || (levels.len() == 1 && gaps);
-    Ok(varies.then_some(Encoding::Categorical { levels, gaps }))
-}
-
-pub(super) fn too_many(name: &str, levels: usize) -> EncodeError {
-    EncodeError::TooManyLevels { column: name.to_owned(), levels, most: MOST_LEVELS }
+    let levels = levels.into_iter().map(String::from).collect();
+    varies.then_some(Encoding::Categorical { levels, gaps, rare })
 }
 
 /// Median of the numbers in some rows that are not missing.

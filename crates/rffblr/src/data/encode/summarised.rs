@@ -1,13 +1,14 @@
 //! The encoder of a table that is too large to be kept, learned from a summary of its rows.
 
-use super::columns::{Facts, category, is_date, median, number, text_encoding, too_many};
+use super::columns::{Facts, category, is_date, median, number, text_encoding};
 use super::dates::times;
-use super::{Encoder, MOST_LEVELS, MissingInputs, suspects};
+use super::{Encoder, MissingInputs, suspects};
 use crate::data::note::{Note, NoteKind, Notes};
 use crate::data::summary::{ColumnSummary, Present, Summary};
 use crate::data::{EncodeError, Roles};
 use crate::table::Column;
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 impl Encoder {
     /// Learns from a summary what the inputs of a table become: as [`Encoder::learn`] does from all of its rows, except
@@ -24,7 +25,9 @@ impl Encoder {
     ) -> Result<(Encoder, Vec<Note>), EncodeError> {
         let (sample, numbers) = summary.sample();
         let (rows, _) = roles.observed_rows(&sample)?;
-        let facts = |column: &Column, rows: &[usize]| match summary.column(&column.name) {
+        let columns = summary.columns().iter();
+        let known: HashMap<&str, &ColumnSummary> = columns.map(|column| (column.name.as_str(), column)).collect();
+        let facts = |column: &Column, rows: &[usize]| match known.get(column.name.as_str()) {
             Some(whole) => Facts::summarised(whole, column, rows, &numbers, roles),
             None => Facts::of(column, rows, roles),
         };
@@ -60,10 +63,9 @@ impl Facts {
                     None => suspects::is_identifier(sample, rows),
                 };
                 let levels = || match levels {
-                    Some(levels) => {
-                        category(&whole.name, levels.into_iter().map(|(level, _)| level.to_owned()).collect(), gaps)
-                    }
-                    None => Err(too_many(&whole.name, MOST_LEVELS + 1)),
+                    Some(levels) => Ok(category(levels.into_iter(), gaps)),
+                    // Which of them are frequent shows in the sample.
+                    None => Facts::of(sample, rows, roles).encoding,
                 };
                 let texts = || all.dates().clone();
                 let of_sample = |order| times(sample, rows, order);

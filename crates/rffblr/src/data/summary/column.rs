@@ -1,8 +1,10 @@
 //! Summaries of single columns.
 
-use crate::data::MOST_LEVELS;
 use crate::table::{Column, DateTexts, Values};
 use std::collections::HashMap;
+
+/// Most levels of a text that are counted.
+pub const COUNTED_LEVELS: usize = 1000;
 
 /// What is known of one column.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +81,7 @@ impl Moments {
     }
 }
 
-/// Levels of a text with the number of their cells, as long as there are at most [`MOST_LEVELS`].
+/// Levels of a text with the number of their cells, as long as there are at most [`COUNTED_LEVELS`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LevelCounts {
     /// Of each level the first row that has it, and the number of rows.
@@ -98,7 +100,7 @@ impl LevelCounts {
     }
 
     /// The levels in order of their first row, with the number of their rows; `None` if there are more than
-    /// [`MOST_LEVELS`], which are not kept.
+    /// [`COUNTED_LEVELS`], which are not kept.
     pub fn levels(&self) -> Option<Vec<(&str, u64)>> {
         let mut levels: Vec<(u64, &str, u64)> =
             self.levels.iter().map(|(level, &(first, count))| (first, level.as_str(), count)).collect();
@@ -123,7 +125,7 @@ impl LevelCounts {
         }
         if let Some(known) = self.levels.get_mut(level) {
             *known = (known.0.min(first), known.1 + count);
-        } else if self.levels.len() < MOST_LEVELS {
+        } else if self.levels.len() < COUNTED_LEVELS {
             self.levels.insert(level.to_owned(), (first, count));
         } else {
             self.too_many = true;

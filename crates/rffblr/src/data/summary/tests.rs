@@ -1,5 +1,6 @@
 use super::*;
-use crate::data::{EncodeError, Encoder, Encoding, MOST_LEVELS, MissingInputs, Roles};
+use crate::data::summary::column::COUNTED_LEVELS;
+use crate::data::{EncodeError, Encoder, Encoding, MOST_LEVELS, MissingInputs, OTHER, Roles};
 use crate::table::MISSING;
 use proptest::prelude::*;
 use std::ops::Range;
@@ -253,7 +254,7 @@ fn an_encoder_corrects_its_sample() {
     assert_eq!(encoding("x"), Encoding::Numeric { median: 3.0, indicator: false });
     assert_eq!(encoding("gone"), Encoding::Numeric { median: gone.mean, indicator: true });
     let levels = |encoding| match encoding {
-        Encoding::Categorical { mut levels, gaps } => {
+        Encoding::Categorical { mut levels, gaps, .. } => {
             levels.sort();
             (levels, gaps)
         }
@@ -265,7 +266,7 @@ fn an_encoder_corrects_its_sample() {
 
 #[test]
 fn more_levels_than_a_category_has() {
-    let levels: Vec<String> = (0..=MOST_LEVELS).map(|level| format!("level {level}")).collect();
+    let levels: Vec<String> = (0..COUNTED_LEVELS + 2).map(|level| format!("level {level}")).collect();
     let cells = |repeats: usize| {
         let cells: Vec<Option<&str>> =
             (0..repeats).flat_map(|_| levels.iter().map(|level| Some(level.as_str()))).collect();
@@ -273,12 +274,16 @@ fn more_levels_than_a_category_has() {
         let numbers = |step: usize| (0..count).map(|row| (row * step % 13) as f64).collect::<Vec<f64>>();
         table(vec![text("t", &cells), numeric("x", numbers(5)), numeric("y", numbers(2))])
     };
-    // Twice each: not an identifier, and too many.
+    // Twice each: not an identifier; the first ones have columns, and the rest share one. With more levels than are counted
+    // the sample decides which are frequent, here by all rows.
     let repeated = cells(2);
     let rows: Vec<usize> = (0..repeated.rows()).collect();
     let roles = Roles::of_targets(["y"]);
-    let expected = Encoder::learn(&repeated, &rows, &roles, MissingInputs::Impute).unwrap_err();
-    assert_eq!(learn(&summary_of(&repeated, 2000)).unwrap_err().to_string(), expected.to_string());
+    let (expected, _) = Encoder::learn(&repeated, &rows, &roles, MissingInputs::Impute).unwrap();
+    let Encoding::Categorical { levels: kept, rare, .. } = &expected.raw_inputs()[0].encoding else { panic!("text") };
+    assert_eq!((kept.len(), *rare), (MOST_LEVELS, levels.len() - MOST_LEVELS + 1));
+    assert_eq!(kept.last().map(String::as_str), Some(OTHER));
+    assert_eq!(learn(&summary_of(&repeated, 3 * COUNTED_LEVELS)).unwrap().raw_inputs(), expected.raw_inputs());
     // Once each: an identifier, which is left out.
     let encoder = learn(&summary_of(&cells(1), 500)).unwrap();
     assert_eq!(encoder.raw_inputs().iter().map(|input| input.name.as_str()).collect::<Vec<_>>(), ["x"]);
