@@ -2,6 +2,7 @@
 //!
 //! Its exit codes are in the help below.
 
+mod allocation;
 mod checking;
 mod data;
 mod demo;
@@ -20,6 +21,7 @@ mod training;
 mod watch;
 
 use clap::{Parser, Subcommand};
+use rffblr::data::EncodeError;
 use std::process::ExitCode;
 
 /// Version and, where known, the commit the command was built from.
@@ -38,8 +40,8 @@ Examples:
   rffblr reproduce table2 --out table2         rerun the experiments of the paper
   rffblr data list                             data sets known by name")]
 #[command(after_help = "\
-Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong. Ctrl-C and other signals \
-end it at once, which a shell shows as 128 plus the number of the signal: 130 for Ctrl-C.")]
+Exit codes: 0 done, 1 it could not be done (the message says why), 2 the command line was wrong, 3 there is not enough \
+memory. Ctrl-C and other signals end it at once, which a shell shows as 128 plus the number of the signal: 130 for Ctrl-C.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -79,10 +81,13 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(shown) => return tell_usage(&shown),
     };
-    if let Some(threads) = cli.threads
-        && let Err(problem) = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global()
-    {
-        output::tell(&format!("error: cannot start {threads} threads: {problem}"));
+    // Zero: one for each core.
+    let threads = cli.threads.unwrap_or(0).into();
+    if let Err(problem) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
+        output::tell(&format!(
+            "error: cannot start {}: {problem}",
+            if threads == 0 { "threads".to_owned() } else { format!("{threads} threads") }
+        ));
         return ExitCode::FAILURE;
     }
     let outcome = match cli.command {
@@ -102,9 +107,21 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             output::tell(&format!("error: {problem:#}"));
-            ExitCode::FAILURE
+            if is_shortage(&problem) { ExitCode::from(allocation::NO_MEMORY) } else { ExitCode::FAILURE }
         }
     }
+}
+
+/// Whether there was not enough memory.
+fn is_shortage(problem: &anyhow::Error) -> bool {
+    problem.chain().any(|cause| {
+        let of_table = |problem: &EncodeError| matches!(problem, EncodeError::Memory(_));
+        cause.downcast_ref().is_some_and(|problem: &rffblr::Error| match problem {
+            rffblr::Error::Memory(_) => true,
+            rffblr::Error::Encode(problem) => of_table(problem),
+            _ => false,
+        }) || cause.downcast_ref().is_some_and(of_table)
+    })
 }
 
 /// Help, the version, or what is wrong with the command line.

@@ -8,6 +8,7 @@ use std::io;
 use super::records::MAX_RECORD;
 use super::scan::MAX_CELLS;
 use rffblr::internals::{did_you_mean, excerpt, how_to_correct};
+use rffblr::memory::Shortage;
 use rffblr::table::ColumnsError;
 
 /// Where a cell stands: text files have lines, Parquet files and stored columns have rows.
@@ -32,6 +33,7 @@ impl From<TableError> for rffblr::Error {
     fn from(error: TableError) -> Self {
         match error {
             TableError::Columns(error) => error.into(),
+            TableError::Memory(error) => error.into(),
             error => rffblr::Error::Table(error.into()),
         }
     }
@@ -45,6 +47,10 @@ pub enum TableError {
     /// The operating system refused to open or read the file.
     #[error("cannot read {file}: {cause}")]
     Read { file: String, cause: io::Error },
+
+    /// More memory would be needed than there is.
+    #[error(transparent)]
+    Memory(#[from] Shortage),
 
     /// A folder where a file is needed.
     #[error("{file} is a folder, not a table; name a file")]

@@ -47,6 +47,7 @@ mod foreign;
 mod guess;
 mod numerals;
 mod packing;
+mod panics;
 mod parquet;
 mod records;
 mod scan;

@@ -1,7 +1,6 @@
 //! Reads Parquet files with flat columns of numbers, booleans, text, dates and times; these become text such as 2024-05-31.
 
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use ::parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type as Physical};
@@ -15,9 +14,11 @@ use bytes::Bytes;
 use super::cells::settle;
 use super::error::Place;
 use super::packing::Packing;
+use super::panics::caught;
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
 use rffblr::internals::{Cells, Levels, excerpt};
+use rffblr::memory::{of_doubles, require};
 use rffblr::table::{DAY, date_text};
 
 /// Rows decoded at a time.
@@ -55,7 +56,7 @@ pub(super) fn open(file: &str, path: &Path) -> Result<File, TableError> {
 /// The decoder panics on some damaged files (version 60.1 on about one in a thousand with a few wrong bytes), which
 /// must not take the program down.
 pub(super) fn guarded<T>(file: &str, read: impl FnOnce() -> Result<T, TableError>) -> Result<T, TableError> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
+    caught(read).unwrap_or_else(|| {
         Err(TableError::Parquet { file: file.to_owned(), message: String::from("its parts contradict each other") })
     })
 }
@@ -111,6 +112,13 @@ impl Sink for Whole {
 fn read_whole(file: &str, input: impl ChunkReader + 'static, options: &ReadOptions) -> Result<Table, TableError> {
     let reader = reader(file, input)?;
     let columns = Description::of(&reader).columns(file, options)?;
+    // A few bytes can stand for any number of equal rows.
+    let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    require(
+        1.5 * of_doubles(rows, columns.len()),
+        format!("{file}, a table of {rows} rows and {} columns,", columns.len()),
+        "give it as a pattern such as 'data*.parquet', which is read in blocks of rows, or leave out columns",
+    )?;
     let is_text = |column: &Stored| match column.wish {
         Wish::Text => true,
         Wish::Numeric => false,

@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 use std::io::Cursor;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use calamine::{Data, ExcelDateTime, Range, Reader};
 
 use super::TableError;
+use super::panics::caught;
 use rffblr::internals::number_text;
 
 /// A sheet as CSV: line n is row n of the sheet. `wanted` is the name or the number of a sheet, or else the first is taken.
 pub(super) fn sheet(file: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<Vec<u8>, TableError> {
     // What another program wrote must not take this one down.
-    let read = AssertUnwindSafe(|| range(file, bytes, wanted));
-    let range = catch_unwind(read).unwrap_or_else(|_| Err(damaged(file, "its parts contradict each other")))?;
+    let read = || range(file, bytes, wanted);
+    let range = caught(read).unwrap_or_else(|| Err(damaged(file, "its parts contradict each other")))?;
     Ok(lines(&range).into_bytes())
 }
 

@@ -1,5 +1,6 @@
 //! Writes tables as CSV and Parquet, at once or block by block.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ const ROW_GROUP: usize = 1 << 18;
 /// Writes a table as CSV: comma, line feed, quotes only where needed, missing cells empty.
 ///
 /// Numbers are written in the shortest form that reads back to the same bits. [`super::read`] trims blanks
-/// around text and takes words such as `NA` for missing, so text of that kind does not survive.
+/// around text and takes words such as `NA` for missing, so text of that kind does not survive. A text that a spreadsheet
+/// would take for a formula is preceded by an apostrophe.
 pub fn write_csv(table: &Table, out: impl Write) -> Result<(), TableError> {
     let mut csv = Csv::new(out);
     csv.write(table)?;
@@ -167,7 +169,7 @@ impl<W: Write> Csv<W> {
                     Values::Text { levels, codes } => {
                         let code = codes.get(row).copied().unwrap_or(MISSING);
                         if let Some(level) = levels.get(code as usize) {
-                            write_text(out, level)?;
+                            write_text(out, &harmless(level))?;
                             continue;
                         }
                     }
@@ -191,6 +193,12 @@ impl<W: Write> Csv<W> {
 
 fn separate(out: &mut impl Write, index: usize) -> io::Result<()> {
     if index > 0 { out.write_all(b",") } else { Ok(()) }
+}
+
+/// A text that a spreadsheet would take for a formula, and run, gets an apostrophe before it: then it is a text there too.
+fn harmless(text: &str) -> Cow<'_, str> {
+    let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err();
+    if runs { format!("'{text}").into() } else { text.into() }
 }
 
 fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {

@@ -2,6 +2,7 @@
 //! and what to do about it.
 
 use crate::data::EncodeError;
+use crate::memory::Shortage;
 use crate::metrics::MetricsError;
 use crate::table::{ColumnsError, number_text};
 use std::ops::Range;
@@ -19,6 +20,10 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+
+    /// More memory would be needed than there is.
+    #[error(transparent)]
+    Memory(#[from] Shortage),
 
     /// Sums over rows that do not fit together.
     #[error("accumulator: {0}")]

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+/// How the name of a file begins and ends that is not yet whole. A kill leaves it behind; it can be deleted.
+const PREFIX: &str = ".rffblr-";
+const SUFFIX: &str = ".part";
+
 /// Writes a file, whole or not at all; see [`WholeFile`].
 pub fn write_whole<E: From<io::Error>>(
     path: &Path,
@@ -40,6 +44,7 @@ impl WholeFile {
             Output::Device(OpenOptions::new().write(true).open(path)?)
         } else {
             let mut new = tempfile::Builder::new();
+            new.prefix(PREFIX).suffix(SUFFIX);
             // The permissions of any other file, not those of a secret.
             #[cfg(unix)]
             new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

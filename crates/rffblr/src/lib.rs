@@ -58,6 +58,7 @@ mod golden;
 pub mod internals;
 pub mod kernel;
 pub mod linalg;
+pub mod memory;
 pub mod metrics;
 mod model;
 pub mod normal;
@@ -79,7 +80,7 @@ extern crate self as rffblr;
 pub use error::{Error, Result};
 pub use model::{
     ErrorQuantiles, FORMAT, FORMAT_VERSION, KernelView, Laws, Link, Model, Prediction, PredictionColumns, Sinusoid,
-    Verification, fit, fit_observed,
+    Verification, fit, fit_observed, memory_of_fit,
 };
 pub use settings::{
     Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, LinkScale, Noise, PRESETS,

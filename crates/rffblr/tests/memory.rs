@@ -4,8 +4,9 @@
 
 use rffblr::data::Dataset;
 use rffblr::linalg::Mat;
-use rffblr::{CosineSettings, FeatureCount, Noise, Settings, fit};
+use rffblr::{CosineSettings, FeatureCount, Form, Noise, Settings, fit, memory_of_fit};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The system's allocator, which also remembers the most that was in use at once.
@@ -39,8 +40,35 @@ fn peak_of<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (result, PEAK.load(Ordering::Relaxed).saturating_sub(before))
 }
 
+/// What a fit asks for before it begins is what it takes, or a little more.
+#[test]
+fn what_a_fit_needs_is_known_before() {
+    let _alone = ALONE.lock().unwrap();
+    for (rows, inputs, form) in [
+        (900, 6, Form::Kernel),
+        (1600, 20, Form::Kernel),
+        (600, 6, Form::Sinusoids { sparsity: 0.75 }),
+        (6000, 6, Form::DRAWN),
+    ] {
+        let x = Mat::from_fn(rows, inputs, |n, d| ((n * (d + 3)) as f64 * 0.37).sin());
+        let y = Mat::from_fn(rows, 2, |n, c| (x[(n, c)] * 2.0).sin() + ((n * 7 + c) as f64 * 1.7).sin());
+        let data = Dataset::new(x, y).unwrap();
+        let settings = Settings { form, max_iterations: 3, ..Settings::DEFAULT };
+        let estimate = memory_of_fit(&data, &settings);
+        fit(&data, &settings).unwrap();
+        let (_model, peak) = peak_of(|| fit(&data, &settings).unwrap());
+        let share = peak as f64 / estimate;
+        println!("N={rows} {:?}: {:.1} MB of {:.1} MB", settings.form, peak as f64 / 1e6, estimate / 1e6);
+        assert!((0.25..1.0).contains(&share), "N={rows} {:?}: {peak} of {estimate}", settings.form);
+    }
+}
+
+/// One measurement at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn a_fit_stays_within_its_memory() {
+    let _alone = ALONE.lock().unwrap();
     let tasks = 16;
     for (rows, features, noise) in [
         (1000, 8000, Noise::Shared),
@@ -72,6 +100,7 @@ fn a_fit_stays_within_its_memory() {
         let gram = 8.0 * (rows.min(features) as f64).powi(2);
         let eigen = if noise == Noise::Shared { 0.0 } else { 2.0 * feature_matrix } + 5.5 * gram;
         let limit = (3.0 * feature_matrix + gram).max(eigen);
+        assert!(memory_of_fit(&data, &settings) > limit);
         println!("N={rows} M={features} {noise:?}: peak {:.1} MB, limit {:.1} MB", peak / 1e6, limit / 1e6);
         assert!(peak < limit, "N={rows} M={features} {noise:?}: {:.1} MB over {:.1} MB", peak / 1e6, limit / 1e6);
     }

@@ -149,6 +149,15 @@ fn more_rows_than_one_parquet_row_group() {
     assert!(same_table(&table, &back));
 }
 
+/// What a spreadsheet would run is a text there; what only looks like a number stays as it is.
+#[test]
+fn formulas_are_texts() {
+    let levels = ["=1+1", "@SUM(A1)", "+a", "-cmd", "-5", "+1e3", "a=b"].map(String::from).to_vec();
+    let codes = (0..levels.len() as u32).collect();
+    let table = Table::new(vec![Column { name: "t".into(), values: Values::Text { levels, codes } }]).unwrap();
+    assert_eq!(csv_of(&table), "t\n'=1+1\n'@SUM(A1)\n'+a\n'-cmd\n-5\n+1e3\na=b\n");
+}
+
 fn any_number() -> impl Strategy<Value = f64> {
     prop_oneof![
         Just(f64::NAN),
@@ -174,7 +183,8 @@ fn any_text() -> impl Strategy<Value = String> {
         "missing",
         |text| {
             let words = ["", "na", "nan", "-nan", "?", "n/a", "null", "none"];
-            !words.contains(&text.to_lowercase().as_str())
+            let formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
+            !formula && !words.contains(&text.to_lowercase().as_str())
         },
     )
 }

@@ -56,6 +56,7 @@ impl FeatureMap {
         let Form::Drawn { features, .. } = settings.form else {
             return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
         };
+        model::expect_memory(sample, settings)?;
         let input_scale = Standardiser::of_inputs(sample);
         let inputs = input_scale.apply(sample.inputs(), sample.input_names())?;
         let Learning { problem, groups, target_scale, transforms } = model::learn(sample, inputs, settings, observer)?;

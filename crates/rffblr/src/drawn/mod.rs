@@ -21,6 +21,7 @@ mod tests;
 
 pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
-pub(crate) use learn::Group;
+pub(crate) use learn::{BATCH, Group};
 pub use map::FeatureMap;
+pub(crate) use map::features_for;
 pub use stream::{BlockSource, EachBlock, SAMPLE, StreamFit, Streamed};

@@ -1,6 +1,7 @@
 //! Fitting, one way for each form.
 
 use super::choose::given_transforms;
+use super::needs::expect_memory;
 use super::sinusoids::Sinusoids;
 use super::{Function, Learning, Model, Parts, cosines, drawn, learn, transformed};
 use crate::data::{Dataset, Standardiser, TrainingTable, expect_count, rounding_variance, row_sample};
@@ -55,6 +56,7 @@ fn fit_all(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Resul
     if let Some(CosineSettings { input_scales: InputScales::Fixed(values), .. }) = cosines {
         expect_count("setting `input-scales`", "entries", values.len(), data.inputs().ncols())?;
     }
+    expect_memory(data, settings)?;
     let input_scale = Standardiser::of_inputs(data);
     let inputs = input_scale.apply(data.inputs(), data.input_names())?;
     let (found, target_scale, transforms) = match &settings.form {

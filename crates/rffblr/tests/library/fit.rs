@@ -280,7 +280,6 @@ fn settings_are_checked_by_name() {
         (drawn(CosineSettings { bandwidth: Bandwidth::Fixed(0.0), ..few() }), "bandwidth"),
         (drawn(CosineSettings { input_scales: InputScales::Fixed(vec![1.0, -1.0]), ..few() }), "input-scales"),
         (drawn(CosineSettings { features: FeatureCount::Exactly(0), links: false, ..few() }), "features"),
-        (drawn(CosineSettings { features: FeatureCount::Exactly(usize::MAX), ..few() }), "features"),
         (drawn(CosineSettings { pruning: Pruning::BelowEqualShare(0.1), ..few() }), "pruning"),
         (drawn(CosineSettings { spectrum: rffblr::fourier::Spectrum::LaplaceL1, ..few() }), "directions"),
         (drawn(CosineSettings { pruning: Pruning::BelowWeight(f64::NAN), ..CosineSettings::PAPER }), "pruning"),
@@ -295,4 +294,6 @@ fn settings_are_checked_by_name() {
     }
     let wrong = drawn(CosineSettings { input_scales: InputScales::Fixed(vec![1.0]), ..few() });
     assert!(matches!(fit(&data, &wrong), Err(Error::Shape { .. })));
+    let many = drawn(CosineSettings { features: FeatureCount::Exactly(usize::MAX), ..few() });
+    assert!(matches!(fit(&data, &many), Err(Error::Memory(_) | Error::Setting { name: "features", .. })));
 }
