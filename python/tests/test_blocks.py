@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import Accumulator, FeatureMap, RFFBLRRegressor, RFFBLRWarning
+from rffblr import Accumulator, Drawn, FeatureMap, RFFBLRRegressor, RFFBLRWarning
 
 ROWS, SIZE = 3000, 250
 
@@ -62,8 +62,8 @@ def test_order_and_division_change_no_bit(features, data):
 def test_one_block_of_all_rows_is_a_fit(data, weights):
     weight = None if weights is None else 1.0 + np.arange(ROWS) % 3
     total = weight.sum() if weights == "repeats" else ROWS
-    settings = {"features": 30, "max_iterations": 5, "weights": weights or "relative"}
-    whole = RFFBLRRegressor(preset="cosines", **settings).fit(*data, sample_weight=weight)
+    settings = {"form": Drawn(features=30), "max_iterations": 5, "weights": weights or "relative"}
+    whole = RFFBLRRegressor(**settings).fit(*data, sample_weight=weight)
     features = FeatureMap.learn(*data, weight, rows=total, **settings)
     assert features.features == 30
     model = features.model(Accumulator(features).update(0, *data, weight))

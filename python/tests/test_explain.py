@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor, RFFBLRWarning
+from rffblr import RFFBLRRegressor, RFFBLRWarning, Sinusoids
 
 pd = pytest.importorskip("pandas")
 
@@ -34,7 +34,7 @@ def brute_force(model, row, background):
     return np.array(out)
 
 
-@pytest.mark.parametrize("settings", [{}, {"sparsity": 0.5}, {"preset": "paper"}])
+@pytest.mark.parametrize("settings", [{}, {"form": Sinusoids(sparsity=0.5)}, {"preset": "paper"}])
 def test_shapley_values_are_those_of_the_definition(settings):
     X, Y = smooth()
     model = RFFBLRRegressor(**settings).fit(X, Y)
@@ -53,7 +53,7 @@ def test_shapley_values_are_those_of_the_definition(settings):
     assert model.explain().shapley.shape[0] == len(X)
 
 
-@pytest.mark.parametrize("settings", [{}, {"sparsity": 0.5}, {"preset": "paper"}])
+@pytest.mark.parametrize("settings", [{}, {"form": Sinusoids(sparsity=0.5)}, {"preset": "paper"}])
 def test_deviations_of_relevance_are_those_of_functions_drawn(settings):
     X, Y = smooth(rows=20)
     model = RFFBLRRegressor(**settings).fit(X, Y)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor, RFFBLRWarning
+from rffblr import RFFBLRRegressor, RFFBLRWarning, Sinusoids
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -64,7 +64,7 @@ def test_frames_out_are_of_the_kind_that_came_in():
     assert list(out.columns) == ["zinc", "zinc_std", "zinc_lower", "zinc_upper"]
     assert out.index.equals(pandas.index)
     assert np.array_equal(out["zinc"], one.predict(pandas)) and one.predict(pandas).ndim == 1
-    two = RFFBLRRegressor(sparsity=0.9).fit(polars, pl.Series("zinc", Y[:, 0]))
+    two = RFFBLRRegressor(form=Sinusoids(sparsity=0.9)).fit(polars, pl.Series("zinc", Y[:, 0]))
     assert isinstance(two.predict_frame(polars), pl.DataFrame) and isinstance(two.sinusoids_, pl.DataFrame)
     assert isinstance(two.predict_frame(polars, frame_library="pandas"), pd.DataFrame)
     with pytest.raises(ValueError, match="write pandas or polars"):

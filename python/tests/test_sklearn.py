@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rffblr
-from rffblr import RFFBLRRegressor, baselines
+from rffblr import RFFBLRRegressor, Sinusoids, baselines
 
 
 def deviations(estimator):
@@ -45,7 +45,7 @@ def test_pipeline_and_grid_search():
     X, Y = smooth(rows=60)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), RFFBLRRegressor()),
-        {"rffblrregressor__sparsity": [None, 0.9]},
+        {"rffblrregressor__form": [None, Sinusoids(sparsity=0.9)]},
         cv=3,
     )
     search.fit(X, Y)
@@ -57,8 +57,8 @@ def test_pipeline_and_grid_search():
 def test_cross_validation_with_missing_targets_and_several_processes():
     X, Y = smooth(rows=60)
     Y[::4, 1] = np.nan
-    scores = cross_val_score(RFFBLRRegressor(), X, Y, cv=3, scoring=rffblr.r2_task, n_jobs=2)
-    alone = cross_val_score(RFFBLRRegressor(), X, Y, cv=3, scoring=rffblr.r2_task)
+    scores = cross_val_score(RFFBLRRegressor(), X, Y, cv=3, scoring=rffblr.scorers.r2_task, n_jobs=2)
+    alone = cross_val_score(RFFBLRRegressor(), X, Y, cv=3, scoring=rffblr.scorers.r2_task)
     assert np.array_equal(scores, alone) and scores.min() > 0.8
     held_out = cross_val_predict(RFFBLRRegressor(), X, Y, cv=3)
     assert held_out.shape == Y.shape and rffblr.metrics.r2_task(Y, held_out) > 0.8
@@ -83,7 +83,7 @@ def test_partial_dependence_display():
     assert shown.axes_.size == 2
 
 
-@pytest.mark.parametrize("settings", [{}, {"sparsity": 0.75}, {"preset": "paper"}])
+@pytest.mark.parametrize("settings", [{}, {"form": Sinusoids()}, {"preset": "paper"}])
 def test_copies_predict_the_same_bits(settings, tmp_path):
     X, Y = smooth(rows=50)
     Y[3, 0] = np.nan

@@ -1,5 +1,6 @@
 //! What one evaluation reads and writes, allocated once for a number of rows. Tables are slices by columns.
 
+use serde::{Deserialize, Serialize};
 use super::model::Sizes;
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
@@ -40,7 +41,7 @@ impl Draw {
 }
 
 /// Mean and variance of the observed cells of each variable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Statistics {
     mean: Vec<f64>,
     variance: Vec<f64>,

@@ -17,6 +17,7 @@
 //! of y are never formed, and the gradient goes back through a and c: ∂W_yj = ∂a_j d_yjᵀ, ∂b_yj = ∂c_j d_yj,
 //! ∂d_yj = W_yjᵀ ∂a_j + b_yj ∂c_j. Everything that is linear in x̂ is one product, everything linear in s another.
 
+use serde::{Deserialize, Serialize};
 use super::buffers::{Buffers, Draw, columns};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
@@ -34,7 +35,7 @@ const LOG_VARIANCE: f64 = 15.0;
 const NOISE: (f64, f64) = (1e-3, 1e20);
 
 /// Numbers of variables, components, factors, and numbers between factors and one variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sizes {
     pub(super) variables: usize,
     pub(super) components: usize,
@@ -98,7 +99,7 @@ pub(super) enum Part {
 }
 
 /// Sizes and parameters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Model {
     pub(super) sizes: Sizes,
     pub(super) parameters: Vec<f64>,
