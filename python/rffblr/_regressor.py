@@ -361,6 +361,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
 
     def _settings(self) -> list[tuple[str, str]]:
         """Names and texts of the settings that are not left to the preset."""
+        self._preset()
         texts = [] if self.form is None else self.form._texts()
         if isinstance(self.form, Sinusoids) and not self.form.sparsity:
             raise ValueError(f"sparsity={self.form.sparsity!r}: write a number above 0 and below 1; without it, Exact()")

@@ -248,3 +248,23 @@ def test_notes_name_what_would_mislead():
         model.predict(table)
     plain = RFFBLRRegressor().fit(*smooth(rows=60))
     assert plain.notes_ == []
+
+
+def test_lazy_frames_and_arrow_tables_are_read():
+    pl = pytest.importorskip("polars")
+    X, Y = smooth()
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": np.where(X[:, 2] > 0, "high", "low")})
+    targets = pl.DataFrame({"t": Y[:, 0], "u": Y[:, 1]})
+    expected = RFFBLRRegressor().fit(frame, targets)
+    tables = [(frame.lazy(), targets.lazy())]
+    try:
+        import pyarrow  # noqa: F401
+
+        tables.append((frame.to_arrow(), targets.to_arrow()))
+    except ImportError:
+        pass
+    for table, target in tables:
+        model = RFFBLRRegressor().fit(table, target)
+        assert np.array_equal(model.predict(table), expected.predict(frame)) and list(model.feature_names_in_) == ["a", "b", "kind"]
+        assert model.score(table, target) == expected.score(frame, targets)
+        assert list(model.predict_frame(table).columns)[0] == "t" and model.check(table, target, cv=2).rows == 80

@@ -288,3 +288,39 @@ def test_scores_name_what_they_cannot_use():
     ]:
         with pytest.raises(ValueError, match=words):
             question()
+
+
+def test_several_coverages_and_joint_covariances():
+    X, Y = smooth()
+    model = RFFBLRRegressor(target_transform="none").fit(X, Y)
+    lower, upper = model.predict_interval(X[:5], coverage=[0.5, 0.9])
+    assert lower.shape == upper.shape == (5, 2, 2)
+    for at, coverage in enumerate([0.5, 0.9]):
+        one = model.predict_interval(X[:5], coverage=coverage)
+        assert np.array_equal(lower[..., at], one[0]) and np.array_equal(upper[..., at], one[1])
+    for model in [model, RFFBLRRegressor(form=Drawn(features=32), target_transform="none").fit(X, Y)]:
+        mean, cov = model.predict(X[:5] + 0.1, return_cov=True)
+        std = model.predict(X[:5] + 0.1, return_std=True)[1]
+        assert cov.shape == (5, 5, 2) and np.array_equal(mean, model.predict(X[:5] + 0.1))
+        np.testing.assert_allclose(np.sqrt(np.diagonal(cov)).T, std, rtol=1e-6)
+        draws = model.sample_y(X[:5] + 0.1, n_samples=4000)
+        drawn = np.cov(draws[:, 1])
+        assert np.abs(drawn - cov[:, :, 1]).max() < 5 * np.sqrt(2 / 4000) * std[:, 1].max() ** 2
+    assert RFFBLRRegressor(target_transform="none").fit(X, Y[:, 0]).predict(X[:3], return_cov=True)[1].shape == (3, 3)
+    with pytest.raises(ValueError, match="learned transformed.*draw from it"):
+        RFFBLRRegressor(target_transform="log").fit(X, np.exp(Y)).predict(X, return_cov=True)
+    with pytest.raises(ValueError, match="ask for one of them"):
+        model.predict(X, return_std=True, return_cov=True)
+
+
+def test_draws_at_many_rows_are_those_of_the_posterior():
+    X, Y = smooth()
+    model = RFFBLRRegressor(target_transform="none").fit(X, Y[:, 0])
+    new = np.random.default_rng(1).normal(size=(600, 3))
+    new[300:] = new[:300]  # rows that are there twice have the same value of the function
+    draws = model.sample_y(new, n_samples=400, noise=False)
+    mean, std = model.predict(new, return_std=True)
+    spread = np.sqrt(std**2 - model.nugget_std_[0] ** 2)
+    assert np.abs(draws[300:] - draws[:300]).max() < 1e-3 * std.max()
+    assert np.abs((draws.mean(axis=1) - mean) / spread).max() < 5 / np.sqrt(400)
+    np.testing.assert_allclose(draws.std(axis=1), spread, rtol=0.25)

@@ -5,6 +5,7 @@ use super::Kernel;
 use super::learn::factorised;
 use super::noise::{Level, best_noise};
 use crate::error::{Error, Result};
+use crate::interrupt::go_on;
 use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
 use crate::problem::{Group, Problem};
 use std::collections::BTreeMap;
@@ -324,6 +325,7 @@ impl KernelMachine {
             let explained = share.explained(&cross);
             let explained = multiply(explained.as_ref().transpose(), explained.as_ref(), threads);
             covariance -= explained;
+            go_on();
             let Some(root) = square_root(covariance, &self.kernel.diagonal(new), threads) else { continue };
             for draw in &mut *draws {
                 for &task in &share.tasks {

@@ -82,12 +82,12 @@ impl From<Accumulate> for Accum {
 }
 
 /// Multiplications after which a long computation looks whether it is still wanted: some hundredths of a second.
-const GLANCE: f64 = 1e9;
+const GLANCE: f64 = 5e8;
 
 /// Columns of a long computation that are worked on at once, if each takes so many multiplications. It does not depend on
 /// threads, nor on whether anyone can interrupt the work: bits would.
 fn glance(columns: usize, each: f64) -> usize {
-    const FEWEST: usize = 64;
+    const FEWEST: usize = 32;
     ((GLANCE / each.max(1.0)) as usize).clamp(FEWEST, columns.max(FEWEST))
 }
 
@@ -137,6 +137,7 @@ pub fn outer(dst: MatMut<'_, f64>, mode: Accumulate, a: MatRef<'_, f64>, threads
 /// Copies the lower triangle into the upper one.
 pub fn fill_upper(mut s: MatMut<'_, f64>) {
     for col in 1..s.ncols() {
+        go_on();
         for row in 0..col {
             s[(row, col)] = s[(col, row)];
         }
@@ -467,6 +468,25 @@ mod tests {
             });
             same_bits("inverse", |t| vec![Cholesky::new(s.clone(), t).unwrap().into_inverse(true).1.unwrap()]);
         }
+    }
+
+    #[test]
+    fn large_factors_and_inverses_by_blocks_are_those_at_once() {
+        let (n, a) = (2500, normal(2500, 40));
+        let mut s = Mat::zeros(n, n);
+        outer(s.as_mut(), Accumulate::Replace, a.as_ref(), Threads(2));
+        (0..n).for_each(|i| s[(i, i)] += 5.0);
+        let (factor, at_once) = (Cholesky::new(s.clone(), Threads(2)).unwrap(), Cholesky::at_once(s.clone(), Threads(2)).unwrap());
+        for j in 0..n {
+            let pairs = factor.lower.col_as_slice(j)[j..].iter().zip(&at_once.lower.col_as_slice(j)[j..]);
+            assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-10));
+        }
+        let mut whole = Mat::identity(n, n);
+        factor.half_solve(whole.as_mut());
+        let (diagonal, _) = factor.into_inverse(false);
+        assert!((0..n).all(|j| (dot(whole.col_as_slice(j), whole.col_as_slice(j)) - diagonal[j]).abs() < 1e-10));
+        s[(2400, 2400)] = -1.0;
+        assert!(Cholesky::new(s, Threads(2)).is_none());
     }
 
     /// Guards against a parallel kernel that drops a piece: triangular and parallel against plain loops.
