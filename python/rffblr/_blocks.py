@@ -127,8 +127,8 @@ class FeatureMap:
         Returns
         -------
         model : RFFBLRRegressor
-            Fitted. As one that was loaded from a file it does not have the training rows: there is no ``loo_predict`` and
-            no explanation. Predictions of a single target are flat.
+            Fitted. As one that was loaded from a file it does not have the training rows: there is no ``loo_predict``, and
+            explanations need rows as ``background``. Predictions of a single target are flat.
         """
         threads = int(joblib.effective_n_jobs(n_jobs))
         return RFFBLRRegressor._of(self._map.model(accumulator._sums, threads))

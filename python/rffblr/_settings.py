@@ -21,6 +21,12 @@ class Form(BaseEstimator):
         given = self.get_params(deep=False).items()
         return [(name, spelled(name, value)) for name, value in given if value is not None]
 
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Form) and self._texts() == other._texts()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self._texts()))
+
 
 def whole(name: str, value: Any, least: int) -> int:
     """A whole number not below the minimum, or an error that names the argument."""

@@ -219,6 +219,9 @@ impl Model {
         tables: impl Fn(MatRef<'_, f64>) -> rffblr::Result<Vec<Mat<f64>>> + Sync,
     ) -> Result<Vec<Mat<f64>>, Failure> {
         let (rows, terms) = (inputs.nrows(), self.model.active_features() as f64);
+        // The mean of a transformed target needs its variance.
+        let transformed = |(c, name): (usize, &String)| self.model.scale_of(c) != *name;
+        let uncertain = uncertain || self.model.target_names().iter().enumerate().any(transformed);
         let each = if uncertain { terms * terms * self.model.target_names().len() as f64 } else { terms * 100.0 };
         let small = rows as f64 * each <= SMALL;
         if small && (!uncertain || self.factorised.load(Ordering::Relaxed)) {

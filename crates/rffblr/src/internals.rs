@@ -8,8 +8,8 @@ pub use crate::files::{WholeFile, folder_of, hex, is_device, write_whole};
 pub use crate::interrupt::{Interrupted, ended_by, go_on};
 pub use crate::kernel::ascent::{Tolerance, climb};
 pub use crate::linalg::dense::{
-    Accumulate, Cholesky, Spectral, alone, dot, fill_upper, map_columns, multiply, outer, product, scale_columns, scale_rows,
-    select_columns, select_rows,
+    Accumulate, Cholesky, Spectral, alone, dot, fill_upper, map_columns, multiply, outer, product, scale_columns,
+    scale_rows, select_columns, select_rows,
 };
 pub use crate::model::file::file_value;
 pub use crate::packed::{doubles, from_doubles};

@@ -4,11 +4,11 @@
 //! tasks, L = −½[C ln|K| + tr(YᵀK⁻¹Y) + NC ln 2π], is climbed in (ln γ, ln f, ln l, ln σ²) by L-BFGS from two bandwidths;
 //! ∂L/∂θ = ½ Σ (VVᵀ − C K⁻¹) ∘ ∂K/∂θ with V = K⁻¹Y. Cost N³ an evaluation.
 
+use super::scales::Scales;
+use super::stored::{restored, stored};
+use super::{require_few, require_observed};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use super::stored::{restored, stored};
-use super::scales::Scales;
-use super::{require_few, require_observed};
 
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;

@@ -3,15 +3,15 @@
 //! Per task, the mean of the observed training cells and their population standard deviation, both by row weight. A
 //! method that does not beat it has learned nothing from the inputs.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::check_question;
+use super::stored::{restored, stored};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::Result;
 use rffblr::data::{Dataset, Standardiser};
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Predicts the training mean of each task, with the training standard deviation.
 #[derive(Clone, Copy, Debug)]

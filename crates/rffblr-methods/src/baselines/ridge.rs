@@ -5,16 +5,16 @@
 //! squares is ‖y‖² − ‖z‖² + Σ z² (λ/(d² + λ))², and GCV(λ) = n RSS/(n − df)². One eigendecomposition of the smaller
 //! Gram matrix serves every λ and every task observed in the same rows.
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::Result;
 use rffblr::data::Dataset;
 use rffblr::internals::{Accumulate, Group, Problem, Spectral, dot, multiply, outer, scale_rows};
 use rffblr::linalg::{Mat, MatRef, Threads};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Ridge regression with generalised cross-validation.
 #[derive(Clone, Copy, Debug)]

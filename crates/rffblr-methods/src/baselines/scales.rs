@@ -1,10 +1,10 @@
 //! Inputs and targets on scales of their own, and the way back: what every method but the mean begins and ends with.
 
-use serde::{Deserialize, Serialize};
 use super::check_question;
 use rffblr::data::{Dataset, Standardiser};
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// The scales of training data and the names of their columns.
 #[derive(Serialize, Deserialize)]

@@ -31,12 +31,17 @@ struct Packed(usize, usize, String);
 pub(super) mod matrix {
     use super::*;
 
-    pub(in crate::baselines) fn serialize<S: Serializer>(table: &Mat<f64>, to: S) -> std::result::Result<S::Ok, S::Error> {
+    pub(in crate::baselines) fn serialize<S: Serializer>(
+        table: &Mat<f64>,
+        to: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
         let numbers = (0..table.ncols()).flat_map(|j| table.col_as_slice(j).iter().copied());
         Packed(table.nrows(), table.ncols(), doubles(numbers)).serialize(to)
     }
 
-    pub(in crate::baselines) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Mat<f64>, D::Error> {
+    pub(in crate::baselines) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> std::result::Result<Mat<f64>, D::Error> {
         let Packed(rows, columns, text) = Packed::deserialize(from)?;
         let numbers = from_doubles(&text).filter(|numbers| rows.checked_mul(columns) == Some(numbers.len()));
         let numbers = numbers.ok_or_else(|| D::Error::custom("a table has not as many numbers as it says"))?;
@@ -48,11 +53,16 @@ pub(super) mod matrix {
 pub(super) mod cholesky {
     use super::*;
 
-    pub(in crate::baselines) fn serialize<S: Serializer>(factor: &Cholesky, to: S) -> std::result::Result<S::Ok, S::Error> {
+    pub(in crate::baselines) fn serialize<S: Serializer>(
+        factor: &Cholesky,
+        to: S,
+    ) -> std::result::Result<S::Ok, S::Error> {
         matrix::serialize(factor.lower(), to)
     }
 
-    pub(in crate::baselines) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Cholesky, D::Error> {
+    pub(in crate::baselines) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> std::result::Result<Cholesky, D::Error> {
         Ok(Cholesky::from_lower(matrix::deserialize(from)?, Threads::current()))
     }
 }

@@ -476,7 +476,8 @@ mod tests {
         let mut s = Mat::zeros(n, n);
         outer(s.as_mut(), Accumulate::Replace, a.as_ref(), Threads(2));
         (0..n).for_each(|i| s[(i, i)] += 5.0);
-        let (factor, at_once) = (Cholesky::new(s.clone(), Threads(2)).unwrap(), Cholesky::at_once(s.clone(), Threads(2)).unwrap());
+        let (factor, at_once) =
+            (Cholesky::new(s.clone(), Threads(2)).unwrap(), Cholesky::at_once(s.clone(), Threads(2)).unwrap());
         for j in 0..n {
             let pairs = factor.lower.col_as_slice(j)[j..].iter().zip(&at_once.lower.col_as_slice(j)[j..]);
             assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-10));

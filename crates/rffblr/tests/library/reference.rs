@@ -32,7 +32,12 @@ const FORMS: [(&str, &str, &[&str], &str); 4] = [
     ("Exact", "The exact Gaussian process whatever the number of rows, up to 20 000.", &["exact"], "Exact()"),
     ("Drawn", "Cosines drawn from the learned kernel, for any number of rows.", &["cosines"], "Drawn(features=64)"),
     ("Sinusoids", "A formula of few sinusoids, fitted to the posterior mean.", &["default"], "Sinusoids(sparsity=0.9)"),
-    ("Cosines", "Cosines drawn at random, weighted and dropped as published.", &["paper", "authors"], "Cosines(links=True)"),
+    (
+        "Cosines",
+        "Cosines drawn at random, weighted and dropped as published.",
+        &["paper", "authors"],
+        "Cosines(links=True)",
+    ),
 ];
 
 /// Settings of every form are parameters of the estimator.
@@ -86,7 +91,9 @@ fn module() -> String {
                     let values: Vec<(&str, String)> = presets.iter().map(|name| (*name, value(name))).collect();
                     match values.iter().all(|(_, value)| *value == values[0].1) {
                         true => values[0].1.clone(),
-                        false => values.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("; "),
+                        false => {
+                            values.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("; ")
+                        }
                     }
                 }
             };

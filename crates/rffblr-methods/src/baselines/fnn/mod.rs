@@ -11,17 +11,17 @@ mod tests;
 
 pub use network::Activation;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::require_complete;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use network::{Network, Training};
 use rffblr::Result;
 use rffblr::data::Dataset;
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Units of the hidden layers to choose from.
 const HIDDEN: [&[usize]; 5] = [&[100], &[100, 50], &[100, 50, 100], &[100, 50, 50, 100], &[100, 50, 25, 50, 100]];

@@ -17,10 +17,8 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use super::{require_few, within_reach};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
@@ -31,6 +29,8 @@ use rffblr::data::Dataset;
 use rffblr::internals::{map_columns, multiply, select_columns, select_rows};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use system::System;
 use terms::Penalty;
 

@@ -1,10 +1,10 @@
 //! What one evaluation reads and writes, allocated once for a number of rows. Tables are slices by columns.
 
-use serde::{Deserialize, Serialize};
 use super::model::Sizes;
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
 
 /// Least variance the encoder scales by; also added to every variance there.
 const LEAST_ENCODER_VARIANCE: f64 = 1e-6;

@@ -15,12 +15,10 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::batches::shuffle;
 use super::require_unweighted;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, HeldOutRows, Plan, choose_by, inner_folds};
 use buffers::{Buffers, Draw, Statistics};
@@ -31,6 +29,8 @@ use rffblr::Result;
 use rffblr::data::Dataset;
 use rffblr::internals::Adam;
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Rows a step sees at most.
 const BATCH: usize = 100;

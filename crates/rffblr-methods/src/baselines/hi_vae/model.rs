@@ -17,12 +17,12 @@
 //! of y are never formed, and the gradient goes back through a and c: ∂W_yj = ∂a_j d_yjᵀ, ∂b_yj = ∂c_j d_yj,
 //! ∂d_yj = W_yjᵀ ∂a_j + b_yj ∂c_j. Everything that is linear in x̂ is one product, everything linear in s another.
 
-use serde::{Deserialize, Serialize};
 use super::buffers::{Buffers, Draw, columns};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rffblr::internals::{Accumulate, dot, product};
 use rffblr::linalg::{MatMut, MatRef, Threads};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Standard deviation of the weights before training.

@@ -18,11 +18,9 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::require_complete;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use kernel::{Kernel, Scaling};
@@ -30,6 +28,8 @@ use rffblr::data::Dataset;
 use rffblr::internals::{Spectral, multiply};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use solver::{Limits, Penalties, Rotated};
 use std::collections::BTreeMap;
 

@@ -11,11 +11,9 @@ mod solver;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::require_complete;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use rand::SeedableRng;
@@ -25,6 +23,8 @@ use rffblr::data::Dataset;
 use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use rffblr::internals::{dot, multiply, select_columns};
 use rffblr::linalg::{Mat, MatRef, Threads};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use solver::{Limits, Path};
 
 /// The group lasso on random Fourier features.

@@ -14,10 +14,8 @@ mod evidence;
 #[cfg(test)]
 mod tests;
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use super::stored::{restored, stored};
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use super::{require_few, within_reach};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
@@ -29,6 +27,8 @@ use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use rffblr::internals::{Problem, scale_rows, select_columns};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Sparse Bayesian regression on random cosines, one model per task.
