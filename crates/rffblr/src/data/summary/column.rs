@@ -2,7 +2,7 @@
 
 use crate::table::{Column, DateTexts, Values};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Most levels of a text that are counted.
 pub const COUNTED_LEVELS: usize = 1000;
@@ -102,7 +102,7 @@ impl Moments {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelCounts {
     /// Of each level the first row that has it, and the number of rows.
-    levels: HashMap<String, (u64, u64)>,
+    levels: BTreeMap<String, (u64, u64)>,
     /// Number of texts.
     count: u64,
     too_many: bool,
