@@ -16,7 +16,7 @@ import numpy as np
 try:
     import pandas as pd
     import pyarrow  # noqa: F401
-    from pyspark import TaskContext, keyword_only
+    from pyspark import SparkContext, TaskContext
     from pyspark.ml import Estimator, Model
     from pyspark.ml.functions import vector_to_array
     from pyspark.ml.param import Param, Params, TypeConverters
@@ -122,9 +122,6 @@ class _Shared(HasFeaturesCol, HasPredictionCol, HasWeightCol, HasSeed):
             return [F.col(f"`{column}`").cast("array<double>").alias(column)]
         return [vector_to_array(F.col(f"`{column}`")).alias(column)]
 
-    def _set_all(self, given: dict[str, Any]) -> Any:
-        return self._set(**{name: value for name, value in given.items() if value is not None})
-
 
 class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWritable):
     """Bayesian multitask regression on a Spark DataFrame.
@@ -149,9 +146,6 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
         See ``explainParams()``; those with a counterpart in :class:`rffblr.RFFBLRRegressor` mean the same.
     """
 
-    _input_kwargs: dict[str, Any]
-
-    @keyword_only
     def __init__(
         self,
         *,
@@ -172,14 +166,15 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
         checkpoint: str | None = None,
         threads: int | None = None,
     ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         super().__init__()
         self._defaults()
-        self._set_all(self._input_kwargs)
+        self.setParams(**given)
 
-    @keyword_only
-    def setParams(self, **_: Any) -> "RFFBLRRegressor":
-        """Sets parameters by name."""
-        return self._set_all(self._input_kwargs)  # type: ignore[no-any-return]
+    def setParams(self, **given: Any) -> "RFFBLRRegressor":
+        """Sets parameters by name; those that are ``None`` stay as they are."""
+        self._set(**{name: value for name, value in given.items() if value is not None})
+        return self
 
     def _ordinary(self) -> _regressor.RFFBLRRegressor:
         """The estimator of one machine with the same settings."""
@@ -194,6 +189,9 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
         )
 
     def _fit(self, dataset: Any) -> "RFFBLRModel":
+        return _told(lambda: self._fit_table(dataset), dataset)  # type: ignore[no-any-return]
+
+    def _fit_table(self, dataset: Any) -> "RFFBLRModel":
         if not self.isDefined(self.targetCols):
             raise ValueError("targetCols is not set: name the columns to predict")
         estimator = self._ordinary()
@@ -216,7 +214,7 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
         folder = self._value("checkpoint")
         checkpoint = None if folder is None else Checkpoint(folder)
         threads = int(joblib.effective_n_jobs(self._value("threads")))
-        model, notes = _told(lambda: _run(job, table, expand, threads, checkpoint), dataset)
+        model, notes = _run(job, table, expand, threads, checkpoint)
         if checkpoint:
             checkpoint.remove()
         fitted = _regressor.RFFBLRRegressor._of(model)
@@ -495,14 +493,20 @@ def _told(work: Callable[[], Any], dataset: Any) -> Any:
             partition = int(bad[1]) - 1
             row = int(bad[2]) - 1 if bad[2] else None
             raise PartitionError(bad[3], partition, row, _files(dataset, partition)) from None
-        lost = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError")
-        gone = "SparkContext was shut down", "cancelled because SparkContext", "stopped SparkContext"
-        if type(problem).__name__ not in lost and not any(words in text for words in gone):
+        if not _is_lost(problem, text, dataset):
             raise
         raise ClusterError(
             f"the Spark driver or its cluster was lost ({type(problem).__name__}: {text.splitlines()[0] if text else ''}); "
             "start a session and fit again: with checkpoint, a fit goes on from what was done"
         ) from problem
+
+
+def _is_lost(problem: Exception, text: str, dataset: Any) -> bool:
+    """Whether there is no driver any more, or none that has a cluster."""
+    stopped = "connect" not in type(dataset).__module__ and SparkContext._active_spark_context is None
+    errors = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError")
+    words = ("SparkContext was shut down", "cancelled because SparkContext", "stopped SparkContext")
+    return stopped or type(problem).__name__ in errors or any(word in text for word in words)
 
 
 def _files(dataset: Any, partition: int) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def session(master):
 def spark():
     made = session("local-cluster[2,1,1024]")
     yield made
-    made.stop()
+    if made.sparkContext._gateway.proc.poll() is None:
+        made.stop()
 
 
 def frame_of(spark, folder):
@@ -207,9 +208,9 @@ def test_a_fit_that_was_broken_off_goes_on(spark, files, expected_here, tmp_path
 
 
 def test_a_lost_driver_is_an_error_that_says_so(spark, files):
-    """Last, as it ends the session."""
-    data = frame_of(spark, files)
-    learner = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS)
-    spark.stop()
+    """Last, as it ends the session: the executors end themselves when their driver is gone."""
+    learner, data = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS), frame_of(spark, files)
+    spark.sparkContext._gateway.proc.kill()
+    spark.sparkContext._gateway.proc.wait()
     with pytest.raises(ClusterError, match="the Spark driver or its cluster was lost.*checkpoint"):
         learner.fit(data)
