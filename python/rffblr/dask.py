@@ -109,11 +109,12 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
         columns = [*inputs, *zip(targets, (text for _, text in parts[1]))]
         weight = None
         if sample_weight is not None:
-            weight = "weight"
-            while weight in dict(columns):
-                weight += "_"
-            columns.append((weight, False))
-        self._fit(tables, columns, targets, [], weight and (weight, self.weights), checkpoint, hold_out, keep_sample)
+            name = "weight"
+            while name in dict(columns):
+                name += "_"
+            columns.append((name, False))
+            weight = (name, str(self.weights))
+        self._fit(tables, columns, targets, [], weight, checkpoint, hold_out, keep_sample)
         self._name(self.model_, named)
         self._flat = y.ndim == 1
         return self
@@ -468,9 +469,9 @@ def _is_lost(problem: BaseException) -> bool:
 
 def _files(thing: Any, depth: int = 12) -> Iterator[str]:
     """Names of files in a task that reads them."""
-    path = getattr(thing, "path", None)
-    if isinstance(thing, str) or isinstance(path, str):
-        name = os.path.basename(thing if isinstance(thing, str) else path)
+    path = thing if isinstance(thing, str) else getattr(thing, "path", None)
+    if isinstance(path, str):
+        name = os.path.basename(path)
         if os.path.splitext(name)[1].lower() in {".parquet", ".pq", ".csv", ".tsv", ".gz", ".zst"}:
             yield name
     elif depth > 0:
