@@ -456,8 +456,9 @@ def _told(tables: list[Any]) -> Iterator[None]:
     except Exception as problem:
         if not type(problem).__module__.startswith("distributed") and not _is_lost(problem):
             raise
+        reason = " ".join(str(problem).split())[:200]
         raise ClusterError(
-            f"the Dask scheduler or its workers were lost ({type(problem).__name__}: {problem}); connect to a cluster and fit "
+            f"the Dask scheduler or its workers were lost ({type(problem).__name__}: {reason}); connect to a cluster and fit "
             "again: with checkpoint=, a fit goes on from what was done"
         ) from problem
 

@@ -495,8 +495,9 @@ def _told(work: Callable[[], Any], dataset: Any) -> Any:
             raise PartitionError(bad[3], partition, row, _files(dataset, partition)) from None
         if not _is_lost(problem, text, dataset):
             raise
+        reason = " ".join(text.split())[:200]
         raise ClusterError(
-            f"the Spark driver or its cluster was lost ({type(problem).__name__}: {text.splitlines()[0] if text else ''}); "
+            f"the Spark driver or its cluster was lost ({type(problem).__name__}: {reason}); "
             "start a session and fit again: with checkpoint, a fit goes on from what was done"
         ) from problem
 
