@@ -5,6 +5,7 @@ mod arrays;
 mod baseline;
 mod blocks;
 mod check;
+mod cluster;
 mod errors;
 mod explain;
 mod files;
@@ -54,6 +55,9 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<baseline::Baseline>()?;
     module.add_class::<blocks::FeatureMap>()?;
     module.add_class::<blocks::Accumulator>()?;
+    module.add_class::<cluster::Summary>()?;
+    module.add_class::<cluster::Plan>()?;
+    module.add("BLOCK", rffblr::drawn::BLOCK)?;
     module.add_function(wrap_pyfunction!(settings, module)?)?;
     module.add_function(wrap_pyfunction!(preset, module)?)?;
     module.add_function(wrap_pyfunction!(write_whole, module)?)?;
@@ -61,6 +65,9 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(blocks::learn, module)?)?;
     module.add_function(wrap_pyfunction!(files::fit_files, module)?)?;
     module.add_function(wrap_pyfunction!(files::predict_files, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster::is_streamed, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster::learn_plan, module)?)?;
+    module.add_function(wrap_pyfunction!(cluster::fit_summary, module)?)?;
     module.add_function(wrap_pyfunction!(check::check, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explain, module)?)?;
     module.add_function(wrap_pyfunction!(explain::explained_inputs, module)?)?;
