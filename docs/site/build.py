@@ -16,8 +16,6 @@ import time
 import tomllib
 from pathlib import Path
 
-from pygments.formatters import HtmlFormatter
-
 import reference
 from blocks import PICTURE, Outcome, Runner
 from render import Page, coloured, folded, relative, render
@@ -123,16 +121,12 @@ class Site:
                     body = f'<pre class="code" tabindex="0"><code>{coloured(path.read_text(), word)}</code></pre>'
                 page = Page(target, address, "", title=target, body=f"<h1>{html.escape(target)}</h1>{body}")
                 self.put(address, self.filled(template, page))
-        colours = HtmlFormatter(style="friendly").get_style_defs(".code")
-        dark = HtmlFormatter(style="github-dark").get_style_defs(".code")
-        rules = re.compile(r"^(?:td|span|\.code \{).*$\n?", re.M)
-        scheme = rules.sub("", colours) + "@media (prefers-color-scheme: dark) {\n" + rules.sub("", dark) + "}\n"
-        self.put("style.css", (HERE / "style.css").read_text() + scheme)
+        self.put("style.css", (HERE / "style.css").read_text())
         self.put("search.js", (HERE / "search.js").read_text())
         entries = [
-            [page.url + (f"#{anchor}" if anchor else ""), page.title, said, folded(f"{said} {text}"), text[:400]]
+            [page.url + (f"#{anchor}" if anchor else ""), page.title, said, folded(f"{said} {text} {code}"), text[:400]]
             for page in self.pages.values()
-            for anchor, said, text in page.search
+            for anchor, said, text, code in page.search
         ]
         self.put("index.js", f"window.searchable = {json.dumps(entries, ensure_ascii=False)};\n")
 

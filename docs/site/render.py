@@ -77,7 +77,7 @@ class Page:
     headings: list[tuple[int, str, str]] = field(default_factory=list)  # level, anchor, words
     anchors: set[str] = field(default_factory=set)
     links: list[tuple[str, str]] = field(default_factory=list)  # as written, as an address in the site
-    search: list[tuple[str, str, str]] = field(default_factory=list)  # anchor, heading, text
+    search: list[tuple[str, str, str, str]] = field(default_factory=list)  # anchor, heading, text, code
 
 
 def words(token: Token) -> str:
@@ -92,7 +92,7 @@ def render(page: Page, resolve: Callable[[Page, str, bool], str], katex: Path) -
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
     tokens = parser.parse(FORMULA.sub(lambda _: f"\n<!-- formula {next(numbers)} -->\n", page.text))
     seen: dict[str, int] = {}
-    here = ("", "", [])
+    here = ("", "", [], [])
     parts = [here]
     for number, token in enumerate(tokens):
         if token.type == "heading_open":
@@ -110,10 +110,12 @@ def render(page: Page, resolve: Callable[[Page, str, bool], str], katex: Path) -
                 inline.content += f' <a class="here" href="#{anchor}" aria-label="Link to this section">#</a>'
                 inline.children += parser.parseInline(f'<a class="here" href="#{anchor}" aria-label="Link to this section">#</a>')[0].children
             page.headings.append((level, anchor, said))
-            here = (anchor if level > 1 else "", said, [])
+            here = (anchor if level > 1 else "", said, [], [])
             parts.append(here)
         elif token.type == "inline" and tokens[number - 1].type != "heading_open":
             here[2].append(words(token))
+        elif token.type in ("fence", "code_block"):
+            here[3].append(token.content)
         for child in token.children or []:
             for attribute in ("href", "src"):
                 link = child.attrGet(attribute)
@@ -141,7 +143,7 @@ def render(page: Page, resolve: Callable[[Page, str, bool], str], katex: Path) -
     parser.add_render_rule("table_close", lambda self, *rest: "</table></div>\n")
     page.body = parser.renderer.render(tokens, parser.options, {})
     page.anchors = set(re.findall(r'\bid="([^"]+)"', page.body))
-    page.search = [(anchor, said, " ".join(text)) for anchor, said, text in parts if said]
+    page.search = [(anchor, said, " ".join(text), " ".join(" ".join(code).split())) for anchor, said, text, code in parts if said]
 
 
 def relative(base: str, address: str) -> str:
