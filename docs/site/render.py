@@ -82,7 +82,9 @@ class Page:
 
 def words(token: Token) -> str:
     """Text of inline Markdown without its marks."""
-    return "".join(child.content for child in token.children or [] if child.type in ("text", "code_inline"))
+    breaks = {"softbreak", "hardbreak"}
+    kept = (child for child in token.children or [] if child.type in {"text", "code_inline", *breaks})
+    return "".join(" " if child.type in breaks else child.content for child in kept)
 
 
 def render(page: Page, resolve: Callable[[Page, str, bool], str], katex: Path) -> None:
