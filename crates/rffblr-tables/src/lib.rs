@@ -33,10 +33,10 @@
 
 #![warn(missing_docs)]
 
-/// The code in the README is compiled.
+/// The code in the guide is compiled.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+#[doc = include_str!("../../../docs/guide/rust.md")]
+struct Guide;
 
 mod arff;
 mod arrow;

@@ -454,15 +454,35 @@ fn two_views_come_closer_with_every_feature() {
     assert_eq!(folder.text("v/raw.jsonl"), text);
 }
 
-/// The table of the README is that of the committed run, line by line.
+/// The table of the guide is that of the committed run, line by line, and so is that of the README, to three digits.
 #[test]
-fn the_readme_shows_what_was_measured() {
+fn the_tables_show_what_was_measured() {
     let read = |path: &str| fs::read_to_string(format!("{}/../../{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let (readme, summary) = (read("README.md"), read("experiments/2026-11-15-table2/summary.md"));
-    let shown = readme.split("<!-- table2 -->").nth(1).expect("the README marks its table");
-    let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with('|')).collect();
-    assert!(lines.len() > 8, "{shown}");
-    for line in lines {
+    let rows = |path: &str, mark: &str| -> Vec<String> {
+        let text = read(path);
+        let shown = text.split(mark).nth(1).unwrap_or_else(|| panic!("{path} marks its table by {mark}"));
+        shown.lines().filter(|line| line.starts_with('|')).map(String::from).collect()
+    };
+    let summary = read("experiments/2026-11-15-table2/summary.md");
+    let lines = rows("docs/reproduce.md", "<!-- table2 -->");
+    assert!(lines.len() > 8, "{lines:?}");
+    for line in &lines {
         assert!(summary.lines().any(|other| other == line), "{line}");
     }
+    let cells = |line: &str| -> Vec<String> {
+        let plain = line.replace('*', "").replace(" 0.", " .").replace(" -0.", " -.");
+        plain.trim_matches('|').split('|').map(|cell| cell.trim().to_string()).collect()
+    };
+    let shown = rows("README.md", "<!-- scores -->");
+    let names =
+        [("rffblr", "rffblr"), ("rffblr --sparsity", "rffblr-sparse"), ("Gaussian process", "gp"), ("ridge", "ridge")];
+    for (shown, (label, method)) in shown[2..].iter().zip(names) {
+        let (shown, measured) =
+            (cells(shown), lines.iter().map(|line| cells(line)).find(|line| line[0] == method).unwrap());
+        assert!(shown[0].starts_with(label), "{shown:?}");
+        assert_eq!(shown[1..], measured[1..], "{method}");
+    }
+    let trees = read("experiments/2026-11-15-default/README.md");
+    let trees = trees.lines().find(|line| line.starts_with("| extra trees")).map(cells);
+    assert_eq!(shown.last().map(|line| cells(line)), trees);
 }

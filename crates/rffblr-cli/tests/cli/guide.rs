@@ -1,4 +1,4 @@
-//! What the README shows is what the command prints, seconds aside.
+//! What the guide shows is what the command prints, seconds aside.
 
 use crate::common::Folder;
 use std::path::Path;
@@ -18,9 +18,9 @@ fn without_seconds(line: &str) -> String {
     }
 }
 
-/// The block of the README that starts with a line.
-fn block(readme: &str, first: &str) -> Vec<String> {
-    let lines = readme.lines().skip_while(|line| !line.starts_with(first));
+/// The block of a page that starts with a line.
+fn block(page: &str, first: &str) -> Vec<String> {
+    let lines = page.lines().skip_while(|line| !line.starts_with(first));
     lines.take_while(|line| !line.starts_with("```")).map(without_seconds).filter(|line| !line.is_empty()).collect()
 }
 
@@ -28,18 +28,18 @@ fn assert_shown(expected: &[String], printed: &str) {
     let printed: Vec<String> = printed.lines().map(without_seconds).collect();
     assert!(expected.len() >= 3);
     for line in expected {
-        assert!(printed.contains(line), "the README shows\n{line}\nbut the command prints\n{}", printed.join("\n"));
+        assert!(printed.contains(line), "the guide shows\n{line}\nbut the command prints\n{}", printed.join("\n"));
     }
 }
 
 #[test]
 fn the_worked_example() {
-    let readme = repository("README.md");
+    let guide = repository("docs/guide/first-fit.md");
     let folder = Folder::new();
     folder.put("soil.csv", repository("examples/soil.csv"));
-    let shown = block(&readme, "$ head -3 soil.csv");
+    let shown = block(&guide, "$ head -3 soil.csv");
     assert_shown(&shown[1..4], &folder.text("soil.csv"));
-    let shown = block(&readme, "$ rffblr fit soil.csv");
+    let shown = block(&guide, "$ rffblr fit soil.csv");
     let arguments: Vec<&str> = shown[0].trim_start_matches("$ rffblr ").split(' ').collect();
     let ran = folder.done(&arguments);
     assert_eq!(ran.out, "");
@@ -53,8 +53,7 @@ fn the_worked_example() {
 
 #[test]
 fn the_demo() {
-    let readme = repository("README.md");
-    let shown = block(&readme, " held-out rows");
+    let shown = block(&repository("docs/guide/install.md"), " held-out rows");
     let folder = Folder::new();
     assert_shown(&shown, &folder.done(&["demo"]).out);
 }
