@@ -7,6 +7,7 @@ mod blocks;
 mod check;
 mod errors;
 mod explain;
+mod export;
 mod files;
 mod model;
 mod patience;
@@ -67,6 +68,7 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain::dependence, module)?)?;
     module.add_function(wrap_pyfunction!(explain::report, module)?)?;
     module.add_function(wrap_pyfunction!(explain::judged, module)?)?;
+    module.add_function(wrap_pyfunction!(export::export, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::fit_baseline, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::methods, module)?)?;
     module.add_function(wrap_pyfunction!(scores::scores, module)?)?;

@@ -11,6 +11,7 @@ pub use crate::linalg::dense::{
     select_columns, select_rows,
 };
 pub use crate::model::file::file_value;
+pub use crate::model::plain::{Plain, PlainPart, Spread, SpreadTask, Terms, plain, plain_size};
 pub use crate::problem::{Group, Problem};
 pub use crate::table::cells::{Cells, Levels};
 pub use crate::table::check_names;
