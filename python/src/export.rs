@@ -26,8 +26,9 @@ pub fn export(
     let ending = path.extension().map(|ending| ending.to_string_lossy().into_owned()).unwrap_or_default();
     let target = match to {
         Some(name) => name.parse().map_err(told)?,
-        None => Target::of_ending(&ending)
-            .ok_or_else(|| PyValueError::new_err(format!("to=None and the ending of {} says nothing", path.display())))?,
+        None => Target::of_ending(&ending).ok_or_else(|| {
+            PyValueError::new_err(format!("to=None and the ending of {} says nothing", path.display()))
+        })?,
     };
     let target = if let Target::Sql(_) = target { Target::Sql(dialect.parse().map_err(told)?) } else { target };
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -53,8 +53,8 @@ pub struct Arguments {
 
 pub fn run(arguments: &Arguments) -> Result<()> {
     let target = target(arguments)?;
-    let name = model_name(&arguments.model);
-    let path = arguments.output.clone().unwrap_or_else(|| format!("{name}.{}", target.ending()).into());
+    let usual = usual_output(&arguments.model, target);
+    let path = arguments.output.clone().unwrap_or_else(|| usual.clone());
     let beside = (target == Target::Onnx && !output::is_stream(&path)).then(|| inputs_path(&path));
     let files: Vec<&Path> =
         [&path].into_iter().chain(&beside).map(PathBuf::as_path).filter(|path| !output::is_stream(path)).collect();
@@ -64,9 +64,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let model = Model::load(&arguments.model)?;
     // The names in a header begin with that of its file.
-    let stem = path.file_stem().filter(|_| !output::is_stream(&path)).map(|stem| stem.to_string_lossy().into_owned());
+    let named = if output::is_stream(&path) { &usual } else { &path };
     let options = Options {
-        name: stem.unwrap_or(name),
+        name: named.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         coverage: (!arguments.no_std).then_some(arguments.interval),
         table: arguments.table.clone(),
         keep: arguments.keep.clone(),
@@ -100,10 +100,10 @@ fn target(arguments: &Arguments) -> Result<Target> {
     Ok(if let Target::Sql(_) = target { Target::Sql(arguments.dialect.parse()?) } else { target })
 }
 
-/// soil, of data/soil.model.json; the output is written where the command runs, as reports are beside their model.
-fn model_name(path: &Path) -> String {
-    let name = path.to_string_lossy();
-    name.trim_end_matches(".json").trim_end_matches(".model").to_owned()
+/// data/soil.py, of data/soil.model.json.
+fn usual_output(model: &Path, target: Target) -> PathBuf {
+    let name = model.to_string_lossy();
+    format!("{}.{}", name.trim_end_matches(".json").trim_end_matches(".model"), target.ending()).into()
 }
 
 /// The error with the flags that help.

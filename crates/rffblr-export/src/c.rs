@@ -239,7 +239,8 @@ fn far(part: &Part) -> Option<f64> {
 /// Words that cannot be names of fields.
 const KEYWORDS: &[&str] = &[
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
-    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static",
-    "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "class", "new", "delete", "this",
-    "private", "public", "template", "operator", "and", "or", "not", "xor", "true", "false", "bool", "NULL", "NAN",
+    "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
+    "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "class", "new",
+    "delete", "this", "private", "public", "template", "operator", "and", "or", "not", "xor", "true", "false", "bool",
+    "NULL", "NAN",
 ];

@@ -71,20 +71,35 @@ pub(crate) struct Column {
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub(crate) enum Cell {
     /// The number, the median where it is missing.
-    Number { median: f64 },
+    Number {
+        median: f64,
+    },
     /// One where the input is missing.
     Missing {},
     /// One where the text is this.
-    Level { level: String },
+    Level {
+        level: String,
+    },
     /// One where there is a text that is none of the levels.
     Rare {},
     /// One where the text is missing or none of the levels.
     Unknown {},
     /// Days since a moment, the median where missing.
-    Days { start: f64, median: f64 },
+    Days {
+        start: f64,
+        median: f64,
+    },
     /// Cosine, or sine, of 2π(days + shift)/period; of whole days if `whole` is one. Zero where missing.
-    Cos { period: f64, shift: f64, whole: u8 },
-    Sin { period: f64, shift: f64, whole: u8 },
+    Cos {
+        period: f64,
+        shift: f64,
+        whole: u8,
+    },
+    Sin {
+        period: f64,
+        shift: f64,
+        whole: u8,
+    },
 }
 
 /// Some tasks, and the terms they are the weighted sums of.
@@ -310,3 +325,6 @@ pub(crate) fn called(model: &Model) -> String {
         _ => format!("{terms} cosines"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -81,7 +81,9 @@ impl Target {
     pub fn of_ending(ending: &str) -> Option<Target> {
         match ending.to_ascii_lowercase().as_str() {
             "js" => Some(Target::JavaScript),
-            ending => Target::NAMES.iter().filter_map(|name| name.parse::<Target>().ok()).find(|t| t.ending() == ending),
+            ending => {
+                Target::NAMES.iter().filter_map(|name| name.parse::<Target>().ok()).find(|t| t.ending() == ending)
+            }
         }
     }
 

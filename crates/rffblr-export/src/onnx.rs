@@ -212,8 +212,7 @@ fn encoded(graph: &mut Graph, formula: &Formula) -> String {
     let position = |input: usize, text: bool| {
         formula.inputs[..input].iter().filter(|other| (other.kind == Kind::Text) == text).count()
     };
-    let numbers: Vec<usize> =
-        (0..formula.inputs.len()).filter(|&i| formula.inputs[i].kind != Kind::Text).collect();
+    let numbers: Vec<usize> = (0..formula.inputs.len()).filter(|&i| formula.inputs[i].kind != Kind::Text).collect();
     if !numbers.is_empty() {
         let mut medians = vec![f64::NAN; numbers.len()];
         for column in formula.columns.iter().filter(|column| formula.inputs[column.input].required == 0) {
@@ -287,8 +286,7 @@ fn one_hot(graph: &mut Graph, given: &crate::formula::Input, at: usize, width: u
     let missing = if given.required == 1 { -1 } else { width as i64 - 1 };
     let codes = (0..given.levels.len() as i64).chain([missing]).collect();
     let other = given.levels.len() as i64;
-    let attributes =
-        [Texts("keys_strings", keys), Integers("values_int64s", codes), Integer("default_int64", other)];
+    let attributes = [Texts("keys_strings", keys), Integers("values_int64s", codes), Integer("default_int64", other)];
     let code = graph.apply("ai.onnx.ml", "LabelEncoder", &[&text], &attributes);
     let range = graph.integers(&[1, width], &(0..width).collect::<Vec<_>>());
     let ones = graph.binary("Equal", &code, &range);

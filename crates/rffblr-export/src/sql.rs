@@ -141,7 +141,8 @@ fn terms(part: &Part, p: usize, columns: usize, dialect: Dialect) -> Vec<String>
             };
             let terms = rows.iter().enumerate().map(|(k, row)| format!("{} AS p{p}_{k}", kernel(row)));
             let squares: Vec<String> = (0..columns).map(|d| format!("z{d}*z{d}")).collect();
-            let prior = format!("{} + {}*{} AS q{p}", number(1.0 + rbf[0] + laplace[0]), number(*linear), sum(&squares));
+            let prior =
+                format!("{} + {}*{} AS q{p}", number(1.0 + rbf[0] + laplace[0]), number(*linear), sum(&squares));
             terms.chain([prior]).collect()
         }
     }
@@ -158,7 +159,8 @@ fn functions(formula: &Formula) -> Vec<String> {
             let term = |k: usize| format!("p{p}_{}", spread.terms.get(k).copied().unwrap_or(k));
             let square = |line: &Vec<f64>| format!("power({}, 2)", product(line, term));
             let explained = sum(&spread.factor.iter().map(square).collect::<Vec<_>>());
-            let left = if matches!(part.terms, Terms::Kernel { .. }) { format!("q{p} - {explained}") } else { explained };
+            let left =
+                if matches!(part.terms, Terms::Kernel { .. }) { format!("q{p} - {explained}") } else { explained };
             // Once for all its tasks; the corrections of machines of many rows do not occur in ones small enough for this.
             out.push(format!("{left} AS v{}", spread.tasks[0]));
         }
@@ -177,11 +179,7 @@ fn normal(formula: &Formula, dialect: Dialect) -> Vec<String> {
         for (spread, i) in own {
             let (v, unit) = (format!("v{}", spread.tasks[0]), number(spread.unit[i]));
             let left = format!("CASE WHEN {v} < 0 THEN 0e0 ELSE {v} END");
-            out.push(format!(
-                "{}*sqrt({unit}*({left}) + {}) AS d{c}",
-                number(target.scale),
-                number(target.noise)
-            ));
+            out.push(format!("{}*sqrt({unit}*({left}) + {}) AS d{c}", number(target.scale), number(target.noise)));
         }
         out.extend(target.transform.iter().map(|of| format!("{} AS m{c}", back(of, &location, dialect))));
     }
@@ -190,9 +188,8 @@ fn normal(formula: &Formula, dialect: Dialect) -> Vec<String> {
 
 /// The way back from the scale of a transform, for an expression that is written several times.
 fn back(of: &Back, u: &str, dialect: Dialect) -> String {
-    let within = |value: &str, low: f64, high: f64| {
-        at_most(&at_least(value, &number(low), dialect), &number(high), dialect)
-    };
+    let within =
+        |value: &str, low: f64, high: f64| at_most(&at_least(value, &number(low), dialect), &number(high), dialect);
     let inside = within(u, of.low, of.high);
     let curve = match of.shape {
         Curve::Exp => format!("exp({inside})"),

@@ -91,10 +91,7 @@ impl Sheet {
             0 => String::new(),
             _ => format!("<dataValidations count=\"{count}\">{choices}</dataValidations>"),
         };
-        format!(
-            "{HEAD}<worksheet xmlns=\"{MAIN}\">{}<sheetData>{rows}</sheetData>{choices}</worksheet>",
-            self.widths
-        )
+        format!("{HEAD}<worksheet xmlns=\"{MAIN}\">{}<sheetData>{rows}</sheetData>{choices}</worksheet>", self.widths)
     }
 }
 
@@ -156,7 +153,9 @@ fn predict_sheet(formula: &Formula) -> Sheet {
                 (Some(Content::Number(start / 86400.0 + median + 25569.0)), Look::DateInput)
             }
             (Kind::Time, Some((Cell::Days { median, .. }, _))) => (Some(Content::Number(*median)), Look::TimeInput),
-            (_, Some((Cell::Number { median }, _))) if input.required == 0 => (Some(Content::Number(*median)), Look::Input),
+            (_, Some((Cell::Number { median }, _))) if input.required == 0 => {
+                (Some(Content::Number(*median)), Look::Input)
+            }
             (_, Some((Cell::Number { .. }, mean))) => (Some(Content::Number(mean)), Look::Input),
             _ => (Some(Content::Number(0.0)), Look::Input),
         };
@@ -167,8 +166,11 @@ fn predict_sheet(formula: &Formula) -> Sheet {
             sheet.choices.push((name(FIRST + i, 2), range("Encoding", from, to)));
         }
     }
-    let titles: &[&str] =
-        if formula.uncertain() { &["target", "prediction", "standard deviation", "lower", "upper"] } else { &["target", "prediction"] };
+    let titles: &[&str] = if formula.uncertain() {
+        &["target", "prediction", "standard deviation", "lower", "upper"]
+    } else {
+        &["target", "prediction"]
+    };
     sheet.titles(FIRST - 1, 4, titles);
     for (c, target) in formula.targets.iter().enumerate() {
         sheet.put(FIRST + c, 4, Content::Text(target.name.clone()));
@@ -372,7 +374,8 @@ const STYLES: &str = "<fonts count=\"2\"><font/><font><b/></font></fonts><fills 
     <fgColor rgb=\"FFFFF2CC\"/></patternFill></fill></fills><borders count=\"1\"><border/></borders><cellStyleXfs count=\"1\">\
     <xf/></cellStyleXfs><cellXfs count=\"5\"><xf/><xf fontId=\"1\" applyFont=\"1\"/><xf fillId=\"2\" applyFill=\"1\"/>\
     <xf numFmtId=\"22\" fillId=\"2\" applyFill=\"1\" applyNumberFormat=\"1\"/><xf numFmtId=\"21\" fillId=\"2\" applyFill=\"1\" \
-    applyNumberFormat=\"1\"/></cellXfs>";
+    applyNumberFormat=\"1\"/></cellXfs><cellStyles count=\"1\"><cellStyle name=\"Normal\" xfId=\"0\" builtinId=\"0\"/>\
+    </cellStyles>";
 
 /// The files of a workbook in their archive.
 fn packed(sheets: &[Sheet]) -> std::result::Result<Vec<u8>, Box<dyn std::error::Error>> {
