@@ -188,6 +188,16 @@ def dependence(
 def report(
     model: Model, title: str, row_data: bool, labels: list[tuple[str, str, str]], count: int
 ) -> tuple[str, str]: ...
+def export(
+    model: Model,
+    path: str | os.PathLike[str],
+    to: str | None,
+    interval: float | None,
+    dialect: str,
+    table: str,
+    keep: list[str],
+    count: int,
+) -> None: ...
 def judged(model: Model, coverage: float, count: int) -> list[_Array]: ...
 def fit_baseline(
     method: str,

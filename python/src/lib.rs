@@ -8,6 +8,7 @@ mod check;
 mod cluster;
 mod errors;
 mod explain;
+mod export;
 mod files;
 mod model;
 mod patience;
@@ -74,6 +75,7 @@ fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(explain::dependence, module)?)?;
     module.add_function(wrap_pyfunction!(explain::report, module)?)?;
     module.add_function(wrap_pyfunction!(explain::judged, module)?)?;
+    module.add_function(wrap_pyfunction!(export::export, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::fit_baseline, module)?)?;
     module.add_function(wrap_pyfunction!(baseline::methods, module)?)?;
     module.add_function(wrap_pyfunction!(scores::scores, module)?)?;

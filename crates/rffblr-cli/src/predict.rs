@@ -65,7 +65,7 @@ impl Arguments {
     }
 }
 
-fn probability(text: &str) -> Result<f64, String> {
+pub fn probability(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
         _ => Err("write a number between 0 and 1, for example 0.9".into()),
