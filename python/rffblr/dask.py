@@ -413,10 +413,11 @@ def _with_workers(result: Delayed) -> Delayed:
     futures = distributed.futures_of(made) if distributed else []
     if futures:
         # What depends on it is sent when it is there: graphs that follow each other closely may overtake each other.
-        distributed.wait(futures)
+        while any(future.status == "pending" for future in futures):
+            distributed.wait(futures)
         for future in futures:
             if future.status != "finished":
-                future.result()
+                future.result()  # raises
     return made  # type: ignore[no-any-return]
 
 
