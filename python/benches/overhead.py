@@ -15,7 +15,7 @@ import json  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from rffblr import RFFBLRRegressor, _rffblr  # noqa: E402
+from rffblr import Cosines, RFFBLRRegressor, _rffblr  # noqa: E402
 
 
 def data(rows, inputs=8, targets=3, seed=0):
@@ -120,7 +120,7 @@ def main():
         print(f"fit, {name}, {asked.rows} rows: {here:.3f} s from Python, {library:.3f} s inside: {here / library:.3f}")
     cases = [
         ("kernel machine of 200 rows", machine_in_numpy, 200, {}),
-        ("400 cosines", cosines_in_numpy, 200, {"preset": "paper", "pruning": "never"}),
+        ("400 cosines", cosines_in_numpy, 200, {"form": Cosines(pruning="never")}),
     ]
     for name, in_numpy, rows, settings in cases:
         here, formula = predict_ratio(asked.new, asked.repeat, in_numpy, rows, **settings)

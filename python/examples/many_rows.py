@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from rffblr import Accumulator, FeatureMap, RFFBLRRegressor
+from rffblr import Accumulator, Drawn, FeatureMap, RFFBLRRegressor
 
 ROWS, PARTS = 2000, 4
 INPUTS, TARGETS = ["east", "north", "soil"], ["yield", "protein"]
@@ -40,7 +40,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number in range(PARTS):
             part(number).to_csv(Path(folder) / f"part-{number}.csv", index=False)
-        model = RFFBLRRegressor(features=64).fit_files(folder, TARGETS)
+        model = RFFBLRRegressor(form=Drawn(features=64)).fit_files(folder, TARGETS)
         print(model.headline_)
         print(model.predict_files(folder, Path(folder) / "predicted.parquet"), "rows predicted")
 

@@ -14,7 +14,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from sklearn.inspection import partial_dependence  # noqa: E402
 
-from rffblr import RFFBLRRegressor  # noqa: E402
+from rffblr import RFFBLRRegressor, Sinusoids  # noqa: E402
 
 rng = np.random.default_rng(0)
 rows = 240
@@ -52,7 +52,7 @@ axes[0, 1].legend(frameon=False)
 axes[1, 0].plot(np.arange(1, model.n_iter_ + 1), model.trace_.objective, "o-", ms=3)
 axes[1, 0].set(title=f"Bound: {'converged' if model.converged_ else 'stopped'}", xlabel="step", ylabel="nats")
 
-few = RFFBLRRegressor(sparsity=0.9).fit(X, Y)
+few = RFFBLRRegressor(form=Sinusoids(sparsity=0.9)).fit(X, Y)
 print(few.sinusoids_[["phase", "frequency[age]", "frequency[dose]", "weight[glucose]"]].head(3).round(3).to_string())
 print(f"{few.n_active_} sinusoids, R² {few.score(X, Y):.3f} against {model.score(X, Y):.3f} of the kernel machine")
 for name, exact, formula in zip(model.target_names_, model.predict(X).T, few.predict(X).T):

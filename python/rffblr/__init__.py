@@ -19,23 +19,22 @@ True
 
 from . import baselines, metrics, scorers
 from ._blocks import Accumulator, FeatureMap
+from ._forms import Cosines, Drawn, Exact, Sinusoids
 from ._frames import RFFBLRWarning
 from ._regressor import RFFBLRRegressor
 from ._rffblr import __version__
-from .scorers import coverage, crps, nlpd, r2_pooled, r2_task
 
 __all__ = [
     "Accumulator",
+    "Cosines",
+    "Drawn",
+    "Exact",
     "FeatureMap",
     "RFFBLRRegressor",
     "RFFBLRWarning",
+    "Sinusoids",
     "__version__",
     "baselines",
-    "coverage",
-    "crps",
     "metrics",
-    "nlpd",
-    "r2_pooled",
-    "r2_task",
     "scorers",
 ]

@@ -1,9 +1,11 @@
 """What every estimator of the package shares: reading inputs and targets, predicting, scoring."""
 
+import numbers
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, overload
+from copy import deepcopy
+from typing import Any, Literal, TypeVar, overload
 
 import joblib
 import numpy as np
@@ -13,11 +15,15 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ._frames import RFFBLRWarning, columns_of, frame, is_frame, library_of, names_of, numbers_of, targets_of
+from ._frames import RFFBLRWarning, columns_of, frame, is_frame, library_of, names_of, numbers_of, table_of, targets_of
+from ._progress import FRAMES
 from ._rffblr import reach
 
 
 Floats = NDArray[np.float64]
+
+
+Self = TypeVar("Self", bound="Estimator")
 
 
 class Given:
@@ -70,13 +76,15 @@ def apart(target_names: list[str] | None, count: int, input_names: list[str]) ->
 class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """Base of the estimators. A fitted one holds the compiled model in ``model_``."""
 
-    missing: str
+    missing: Literal["impute", "error"]
     # Methods for which all weights mean the same, or that have none, have no such parameter.
     weights: Literal["relative", "repeats"] = "relative"
     random_state: Any
     n_jobs: int | None
     verbose: int
     model_: Any
+    # The class of what is compiled, which can be restored.
+    _compiled: Any
     n_features_in_: int
     feature_names_in_: NDArray[Any]
     n_outputs_: int
@@ -84,10 +92,12 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
     notes_: list[str]
     _flat: bool
     _library: str | None
+    # Positions of targets of which the training rows have no value.
+    _unobserved: list[int] = []
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = self.missing == "impute"
         tags.target_tags.required = True
         return tags
 
@@ -96,7 +106,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """If a fit fails, restores the estimator to its earlier state, fitted or not."""
 
         def learned() -> dict[str, Any]:
-            own = ("_flat", "_library", "_recipe")
+            own = ("_flat", "_library", "_unobserved")
             return {name: value for name, value in vars(self).items() if name in own or name.endswith("_")}
 
         before = learned()
@@ -108,10 +118,31 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
 
+    # A pickle, and a file of skops, hold texts and arrays alone: what the compiled model is made of.
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "model_" in state:
+            state["model_"] = state["model_"].__reduce__()[1]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "model_" in state:
+            state = {**state, "model_": self._compiled.restore(*state["model_"])}
+        super().__setstate__(state)
+
+    def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
+        # The compiled model never changes and need not be copied.
+        copy = type(self).__new__(type(self))
+        memo[id(self)] = copy
+        copy.__dict__.update(deepcopy(self.__dict__, memo))
+        return copy
+
     # Reading
 
     def _read_inputs(self, X: Any, reset: bool) -> tuple[Any, list[str]]:
         """Inputs for the compiled part (an array, or a list of columns) and their names."""
+        X = table_of(X)
         if is_frame(X):
             validate_data(self, X=X, reset=reset, skip_check_array=True)
             if X.shape[1] == 0:
@@ -158,6 +189,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for name, known in (("missing", ("impute", "error")), ("weights", ("relative", "repeats"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r}: write {' or '.join(known)}")
+        X = table_of(X)
         inputs, input_names = self._read_inputs(X, reset=True)
         rows = len(inputs) if isinstance(inputs, np.ndarray) else X.shape[0]
         targets, target_names, self._flat = self._read_targets(y, rows)
@@ -166,11 +198,25 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.n_outputs_ = targets.shape[1]
         self.target_names_ = np.asarray(target_names, dtype=object)
         self._library = library_of(X)
+        empty: NDArray[np.bool_] = np.all(np.isnan(targets), axis=0)
+        self._unobserved = [] if empty.all() else np.flatnonzero(empty).tolist()
+        for c in self._unobserved:
+            text = f"target '{target_names[c]}' has no value in the training rows: nothing is learned of it, and its predictions are NaN"
+            warnings.warn(text, RFFBLRWarning, stacklevel=3 + FRAMES)
+        if self._unobserved:
+            targets, target_names = targets[:, ~empty], [name for name, out in zip(target_names, empty) if not out]
         return Given(inputs, input_names, targets, target_names, weights, self.weights, self.missing)
+
+    def _all_targets(self, table: Floats, axis: int) -> Floats:
+        """A table of the targets that were learned as one of all targets: those of which nothing is known are NaN."""
+        if not self._unobserved:
+            return table
+        places = [place - before for before, place in enumerate(self._unobserved)]
+        return np.insert(table, places, np.nan, axis=axis)
 
     def _read_targets(self, y: Any, rows: int) -> tuple[Floats, list[str] | None, bool]:
         """Targets as rows × targets, their names if they have any, and whether they were a single column without them."""
-        targets, names = targets_of(y)
+        targets, names = targets_of(table_of(y))
         targets = check_array(
             targets, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", estimator=self, input_name="y"
         )
@@ -208,7 +254,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         inputs, _ = self._read_inputs(X, reset=False)
         mean, std, notes = self.model_.predict(inputs, uncertain, self._threads())
         _warn(notes, 4)
-        return mean, std
+        return self._all_targets(mean, 1), None if std is None else self._all_targets(std, 1)
 
     @overload
     def predict(self, X: Any, return_std: Literal[False] = False) -> Floats: ...
@@ -251,19 +297,20 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return self._shaped(mean)
         return self._shaped(mean), self._shaped(self._known(std))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[Floats, Floats]:
+    def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> tuple[Floats, Floats]:
         """Ends of the central interval that holds an observation with the given probability.
 
         Parameters
         ----------
         X : array or frame of shape (n_samples, n_features)
             Inputs; NaN is a missing cell.
-        coverage : float, default=0.9
-            The probability, between 0 and 1.
+        coverage : float or sequence of float, default=0.9
+            The probability, between 0 and 1; or several.
 
         Returns
         -------
         lower, upper : arrays of shape (n_samples,) or (n_samples, n_targets)
+            With several probabilities there is one more axis, the last, for these.
 
         Examples
         --------
@@ -271,19 +318,28 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> from rffblr import RFFBLRRegressor
         >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
         >>> y = np.sin(X[:, 0])
-        >>> lower, upper = RFFBLRRegressor().fit(X, y).predict_interval(X, coverage=0.95)
+        >>> model = RFFBLRRegressor().fit(X, y)
+        >>> lower, upper = model.predict_interval(X, coverage=0.95)
         >>> bool(np.mean((lower <= y) & (y <= upper)) > 0.9)
         True
+        >>> lower, upper = model.predict_interval(X, coverage=[0.5, 0.9])
+        >>> lower.shape
+        (40, 2)
         """
-        _, std, lower, upper = self._spread(X, coverage)
+        if isinstance(coverage, (float, int, numbers.Real)):
+            _, std, [(lower, upper)] = self._spread(X, [float(coverage)])
+        else:
+            _, std, ends = self._spread(X, [float(each) for each in coverage])
+            shape = (*self._known(std).shape, 0)
+            lower, upper = (np.stack(side, axis=-1) for side in zip(*ends)) if ends else (np.empty(shape), np.empty(shape))
         self._known(std)
         return self._shaped(lower), self._shaped(upper)
 
-    def _spread(self, X: Any, coverage: float) -> tuple[Floats, Floats | None, Floats, Floats]:
-        """Point prediction, standard deviation if there is one, and ends of the interval, each rows × targets."""
-        half = reach(coverage)
+    def _spread(self, X: Any, coverages: Sequence[float]) -> tuple[Floats, Floats | None, list[tuple[Floats, Floats]]]:
+        """Point prediction, standard deviation if there is one, and ends of each interval, each rows × targets."""
+        reaches = [reach(coverage) for coverage in coverages]
         mean, std = self._answer(X, True)
-        return (mean, std, mean, mean) if std is None else (mean, std, mean - half * std, mean + half * std)
+        return mean, std, [(mean, mean) if std is None else (mean - half * std, mean + half * std) for half in reaches]
 
     def predict_frame(self, X: Any, coverage: float = 0.9, frame_library: str | None = None) -> Any:
         """Predictions as a named frame: for each target a point, its standard deviation and interval.
@@ -312,7 +368,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         >>> list(RFFBLRRegressor().fit(X, np.sin(X[:, 0])).predict_frame(X).columns)
         ['y1', 'y1_std', 'y1_lower', 'y1_upper']
         """
-        mean, std, lower, upper = self._spread(X, coverage)
+        mean, std, [(lower, upper)] = self._spread(X, [coverage])
         columns: dict[str, Floats] = {}
         owners: dict[str, str] = {}
         for c, name in enumerate(self.target_names_):
@@ -328,6 +384,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     )
                 owners[column] = name
             columns.update(parts)
+        X = table_of(X)
         library = frame_library or library_of(X)
         return frame(columns, library, getattr(X, "index", None) if library == "pandas" else None)
 
@@ -358,27 +415,42 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         True
         """
         mean, _ = self._answer(X, False)
-        truth = np.asarray(targets_of(y)[0], dtype=np.float64)
+        truth = np.asarray(targets_of(table_of(y))[0], dtype=np.float64)
         if truth.shape != mean.shape and (mean.shape[1] > 1 or truth.shape != mean.shape[:1]):
             expected = mean.shape if mean.shape[1] > 1 else mean.shape[:1]
             raise ValueError(f"y has shape {truth.shape}, but the predictions have shape {expected}")
-        truth = truth.reshape(mean.shape)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        if weights is not None and weights.shape != mean.shape[:1]:
-            raise ValueError(f"sample_weight has shape {weights.shape}, expected {mean.shape[:1]}: one for each row")
-        known = ~np.isnan(truth)
-        counted = known if weights is None else known & (weights > 0)[:, None]
-        scores = [
-            r2_score(truth[k, c], mean[k, c], sample_weight=None if weights is None else weights[k])
-            for c, k in enumerate(known.T)
-            if len(np.unique(truth[counted[:, c], c])) > 1
-        ]
-        return float(np.mean(scores)) if scores else float("nan")
+        return r2(truth.reshape(mean.shape), mean, sample_weight, 4)
 
     def _known(self, std: Floats | None) -> Floats:
         if std is None:
             raise ValueError(f"{type(self).__name__} gives no standard deviation; RFFBLRRegressor does")
         return std
+
+
+def judged_cells(truth: Floats, mean: Floats, level: int) -> Floats:
+    """The truth without cells that were not predicted, which are warned of ``level`` frames up."""
+    unknown = np.isnan(mean) & ~np.isnan(truth)
+    if unknown.any():
+        columns = int(unknown.any(axis=0).sum())
+        _warn([f"{unknown.sum()} cells of {columns} target(s) were not predicted (NaN) and are left out of the score"], level)
+        truth = np.where(unknown, np.nan, truth)
+    return truth
+
+
+def r2(truth: Floats, mean: Floats, sample_weight: ArrayLike | None, level: int) -> float:
+    """Mean of R² over the targets that vary; warns ``level`` frames up where there is none."""
+    truth = judged_cells(truth, mean, level + 1)
+    weights = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != truth.shape[:1]:
+        raise ValueError(f"sample_weight has shape {weights.shape}, expected {truth.shape[:1]}: one for each row")
+    scores = []
+    for c, known in enumerate((~np.isnan(truth) & (weights > 0)[:, None]).T):
+        if len(np.unique(truth[known, c])) > 1:
+            weight = None if sample_weight is None else weights[known]
+            scores.append(r2_score(truth[known, c], mean[known, c], sample_weight=weight))
+    if not scores:
+        _warn(["R² is not defined (NaN): no target varies among the cells that are known"], level + 1)
+    return float(np.mean(scores)) if scores else float("nan")
 
 
 def _warn(notes: Iterable[str], level: int) -> None:

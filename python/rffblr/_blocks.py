@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike
 
 from . import _rffblr
 from ._base import _warn, generated
+from ._forms import Drawn
+from ._frames import table_of
 from ._progress import Steps
 from ._regressor import RFFBLRRegressor
 from ._settings import whole
@@ -61,7 +63,7 @@ class FeatureMap:
         features: int | None = None,
         max_iterations: int | None = None,
         seed: int = 0,
-        missing: str = "impute",
+        missing: Literal["impute", "error"] = "impute",
         weights: Literal["relative", "repeats"] = "relative",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -91,8 +93,7 @@ class FeatureMap:
         if isinstance(rows, (bool, np.bool_)) or not isinstance(rows, numbers.Real) or not 1 <= rows < float("inf"):
             raise ValueError(f"rows={rows!r}: write the number of rows of all blocks together, about")
         estimator = RFFBLRRegressor(
-            preset="cosines",
-            features=None if features is None else whole("features", features, 2),
+            form=Drawn(features=None if features is None else whole("features", features, 2)),
             max_iterations=max_iterations,
             missing=missing,
             weights=weights,
@@ -126,8 +127,8 @@ class FeatureMap:
         Returns
         -------
         model : RFFBLRRegressor
-            Fitted. As one that was loaded from a file it does not have the training rows: there is no ``loo_predict`` and
-            no explanation. Predictions of a single target are flat.
+            Fitted. As one that was loaded from a file it does not have the training rows: there is no ``loo_predict``, and
+            explanations need rows as ``background``. Predictions of a single target are flat.
         """
         threads = int(joblib.effective_n_jobs(n_jobs))
         return RFFBLRRegressor._of(self._map.model(accumulator._sums, threads))
@@ -203,6 +204,7 @@ class Accumulator:
         self : Accumulator
         """
         number = whole("number", number, 0)
+        X, y = table_of(X), table_of(y)
         if len(X) == 0:
             return self
         inputs, _ = self._reader._read_inputs(X, reset=False)

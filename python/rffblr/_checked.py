@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
 from ._base import Estimator
-from ._frames import frame
+from ._frames import frame, table_of
 from ._progress import Bar
 from ._settings import whole
 
@@ -119,6 +119,7 @@ class Checked(Estimator):
         'whole groups held out'
         """
         check_is_fitted(self)
+        X, y = table_of(X), table_of(y)
         with self._all_or_nothing():
             given = self._read_training(X, y, sample_weight)
             splitting = Splitting(len(given.targets), cv, groups, X, y)

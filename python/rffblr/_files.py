@@ -79,7 +79,7 @@ class FromFiles(Estimator):
         One pass finds out the types of the columns, their levels, gaps and scales, and a sample of at most 116 000 rows; the
         kernel is learned from the sample, and a second pass adds up what the model needs of all rows. Medians, which stand
         in for missing inputs, are those of the sample. With ``preset="default"`` 3000 rows or fewer, and with the other
-        presets and ``sparsity`` as many as the sample has, are kept and fitted as :meth:`fit` does.
+        presets and forms as many as the sample has, are kept and fitted as :meth:`fit` does.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class FromFiles(Estimator):
         --------
         >>> import os, tempfile
         >>> import numpy as np
-        >>> from rffblr import RFFBLRRegressor
+        >>> from rffblr import Drawn, RFFBLRRegressor
         >>> rng = np.random.default_rng(0)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     for part in range(3):
@@ -118,7 +118,7 @@ class FromFiles(Estimator):
         ...         rows = np.column_stack([x, np.sin(x[:, 0]) + 0.1 * rng.normal(size=400)])
         ...         path = os.path.join(folder, f"part-{part}.csv")
         ...         np.savetxt(path, rows, delimiter=",", header="a,b,target", comments="")
-        ...     model = RFFBLRRegressor(features=64).fit_files(folder, "target")
+        ...     model = RFFBLRRegressor(form=Drawn(features=64)).fit_files(folder, "target")
         ...     rows = model.predict_files(folder, os.path.join(folder, "predicted.parquet"))
         >>> rows, bool(model.check_.r2 > 0.95)
         (1200, True)
@@ -139,7 +139,7 @@ class FromFiles(Estimator):
             settings = self._settings()
             steps = Steps(self, None, None, None)
             listener = steps if steps.listener else None
-            model = _rffblr.fit_files(files, self.preset, settings, self._threads(), listener)
+            model = _rffblr.fit_files(files, self._preset(), settings, self._threads(), listener)
             self._adopt(model)
             self._name(model, True)
             steps.end(self._ending(), self.notes_)

@@ -26,6 +26,27 @@ def library_of(data: Any) -> str | None:
     return None
 
 
+def table_of(data: Any) -> Any:
+    """What a caller gives as a table that can be read: a lazy frame is collected, an Arrow table becomes a frame, a sparse
+    matrix is refused. Anything else is left as it is."""
+    polars = sys.modules.get("polars")
+    if polars is not None and isinstance(data, polars.LazyFrame):
+        return data.collect()
+    if library_of(data) is None and hasattr(data, "__arrow_c_stream__") and hasattr(data, "column_names"):
+        for library in ("polars", "pandas"):
+            try:
+                return __import__(library).DataFrame(data) if library == "polars" else data.to_pandas()
+            except ImportError:
+                continue
+        raise ImportError("Arrow tables are read by polars or pandas; install one of them, for example pip install polars")
+    if hasattr(data, "toarray") and hasattr(data, "nnz"):
+        raise TypeError(
+            "Sparse data was passed, but the model needs every cell: give X.toarray(), or, if that is too large, fewer "
+            "columns, for example by sklearn.decomposition.TruncatedSVD"
+        )
+    return data
+
+
 def is_frame(data: Any) -> bool:
     """Whether this is a table with columns of their own types."""
     return library_of(data) is not None and hasattr(data, "columns")

@@ -11,11 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
 from ._base import Estimator, Floats, _warn
-from ._frames import frame
+from ._frames import frame, table_of
 from ._settings import whole
 
 # Attributes that take long to compute: displaying an estimator must not compute them.
-COSTLY = {"relevance_": "relevance", "relevance_std_": "relevance", "kernel_view_": "the kernel view"}
+COSTLY = {
+    "feature_importances_": "relevance",
+    "relevance_": "relevance",
+    "relevance_std_": "relevance",
+    "kernel_view_": "the kernel view",
+}
 # With fewer rows to compare with, Shapley values say more about these than about the data.
 FEW = 10
 
@@ -51,12 +56,22 @@ class Learned(Estimator):
 
         What becomes of the prediction when the input alone is exchanged between training rows, as a share of the
         variance of the prediction; interactions with other inputs are in it, so that shares may add up to more than one.
-        A text column is one input, whatever number of levels it has. Computed from the training rows when first asked
-        for; a model from a file does not have it.
+        A text column is one input, whatever number of levels it has. Computed when first asked for, from the training rows;
+        a model from a file has it if the file holds these, as that of the exact form does.
         """
         self._need_training("relevance_")
         total: Floats = self.model_.relevance(self._threads())[0]
         return total
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much each input matters, one number for each, as ``RFE`` and ``SelectFromModel`` of scikit-learn read it.
+
+        The mean over the targets of ``relevance_``, divided by its sum over the inputs.
+        """
+        self._need_training("feature_importances_")
+        mean: Floats = np.mean(self.model_.relevance(self._threads())[0], axis=1)
+        return mean / (mean.sum() or 1.0)
 
     @property
     def relevance_std_(self) -> Floats:
@@ -72,7 +87,7 @@ class Learned(Estimator):
         Columns: ``phase``, ``frequency[input]``, ``wavelength[input]``, ``weight[target]``, ``weight_std[target]`` and
         ``precision``. Its share of target ``t`` is ``weight[t] * cos(sum(frequency[d] * x[d]) + phase)``; with those of
         ``links_`` and ``constant_`` they add up to the prediction. A kernel machine, and cosines drawn from one, do not have
-        them: fit with ``sparsity`` or ``preset="paper"``.
+        them: fit with ``form=Sinusoids()`` or ``preset="paper"``.
         """
         self._need_sinusoids("sinusoids_")
         parts = self.model_.sinusoids()
@@ -96,7 +111,7 @@ class Learned(Estimator):
             "drawn": "cosines drawn from a learned kernel are too many to be listed",
         }.get(self.model_.form)
         if what:
-            raise AttributeError(f'{what}; fit with sparsity=0.75, or with preset="paper", for a model that has {name}')
+            raise AttributeError(f'{what}; fit with form=Sinusoids(sparsity=0.75), or with preset="paper", for a model that has {name}')
 
     @property
     def links_(self) -> Any:
@@ -133,7 +148,7 @@ class Learned(Estimator):
         check_is_fitted(self)
         return Bunch(**self.model_.trace())
 
-    def explain(self, X: Any = None, return_std: bool = False) -> Bunch:
+    def explain(self, X: Any = None, return_std: bool = False, background: Any = None) -> "Explanation":
         """Takes predictions apart: what each input adds to each of them, and how much it matters at all.
 
         Shapley values, exact and not sampled, against the training rows. Where all of these would take longer than some
@@ -151,20 +166,25 @@ class Learned(Estimator):
             Whether to compute the posterior standard deviation of each value too. Of a kernel machine they cost the
             square of the background, which is therefore smaller; more rows than can be compared with even one training
             row in that time are refused by a ``ValueError`` that says how many can.
+        background : array or frame of shape (n_rows, n_features), optional
+            Rows to compare with in place of the training rows: a model from a file knows these only if it is exact.
 
         Returns
         -------
-        explanation : Bunch
+        explanation : Explanation
+            A ``Bunch``; ``to_shap()`` makes a ``shap.Explanation`` of it, for the plots of that package.
             ``inputs`` : names, in the order of the arrays;
             ``shapley`` : array (n_samples, n_inputs, n_targets), in the units of ``scales_of``;
             ``std`` : the same shape, or None;
             ``base`` : array (n_targets,), the mean prediction over the background;
             ``prediction`` : array (n_samples, n_targets);
             ``scales_of`` : list of str, what the values of each target add up to: the target itself, or its transform;
-            ``background`` : training rows compared with;
+            ``background`` : training rows, or rows given, that were compared with;
             ``total`` and ``first_order`` : arrays (n_inputs, n_targets), shares of the variance of the prediction
             with and without interactions;
             ``total_std`` and ``first_order_std`` : their posterior standard deviations;
+            ``data`` : the cells of ``inputs`` in ``X``, None without ``X``;
+            ``targets`` : their names;
             ``scales`` : array (n_inputs, n_targets), how fast the kernel of each target changes along each input, which is
             no relevance.
 
@@ -181,8 +201,9 @@ class Learned(Estimator):
         True
         """
         check_is_fitted(self)
+        X = table_of(X)
         inputs = None if X is None else self._read_inputs(X, reset=False)[0]
-        parts = _rffblr.explain(self.model_, inputs, return_std, self._threads())
+        parts = _rffblr.explain(self.model_, inputs, self._rows(background), return_std, self._threads())
         notes, rows, background = parts.pop("notes"), parts.pop("training_rows"), len(parts["background"])
         if background < min(FEW, rows):
             notes.append(
@@ -193,9 +214,18 @@ class Learned(Estimator):
         for name in ("shapley", "std"):
             if parts[name] is not None:
                 parts[name] = np.stack(parts[name], axis=-1)
-        return Bunch(scales_of=self.model_.scales, **parts)
+        data = None
+        if X is not None:
+            places = [self.model_.input_columns.index(name) for name in parts["inputs"]]
+            data = np.asarray(X)[:, places]
+        return Explanation(scales_of=self.model_.scales, data=data, targets=self.model_.target_names, **parts)
 
-    def partial_dependence(self, inputs: int | str | Sequence[int | str], resolution: int = 40) -> Any:
+    def _rows(self, background: Any) -> Any:
+        return None if background is None else self._read_inputs(background, reset=False)[0]
+
+    def partial_dependence(
+        self, inputs: int | str | Sequence[int | str], resolution: int = 40, background: Any = None
+    ) -> Any:
         """The mean prediction over the training rows when one input, or two, are set; exact, with its deviation.
 
         Parameters
@@ -204,6 +234,8 @@ class Learned(Estimator):
             Which inputs, by name or by position in ``explain().inputs``.
         resolution : int, default=40
             Most values of a number to show, at least 2; texts are shown at all levels.
+        background : array or frame of shape (n_rows, n_features), optional
+            Rows to average over in place of the training rows: a model from a file knows these only if it is exact.
 
         Returns
         -------
@@ -232,7 +264,9 @@ class Learned(Estimator):
             if not isinstance(name, str) and not 0 <= name < len(names):
                 raise ValueError(f"there is no input {name}; they are numbered from 0 to {len(names) - 1}")
         places = [names.index(name) if isinstance(name, str) else int(name) for name in asked]
-        values, mean, std = _rffblr.dependence(self.model_, places, resolution, self._threads())
+        values, mean, std = _rffblr.dependence(
+            self.model_, places, self._rows(background), resolution, self._threads()
+        )
         if len(values) == 2:
             values = [[first for first in values[0] for _ in values[1]], values[1] * len(values[0])]
         columns: dict[str, Any] = {names[place]: cells for place, cells in zip(places, values)}
@@ -292,6 +326,40 @@ class Learned(Estimator):
         if card is not None:
             _rffblr.write_whole(card, page.card)
         return page
+
+
+class Explanation(Bunch):
+    """What :meth:`RFFBLRRegressor.explain` found, by name."""
+
+    def to_shap(self, target: int | str | None = None) -> Any:
+        """The values as a ``shap.Explanation``, for the plots of the package shap, which must be installed.
+
+        Parameters
+        ----------
+        target : int or str, optional
+            The target, by position or by name. Left out, all targets, along a third axis; the only one if there is one.
+        """
+        try:
+            import shap
+        except ImportError as problem:
+            raise ImportError("the package shap is not installed: pip install shap") from problem
+        names = list(self.targets)
+        if target is None and len(names) == 1:
+            target = 0
+        if isinstance(target, str):
+            if target not in names:
+                raise ValueError(f"there is no target {target!r}; they are {', '.join(names)}")
+            target = names.index(target)
+        chosen: Any = slice(None) if target is None else target
+        base = np.broadcast_to(self.base, (len(self.shapley), len(names)))[:, chosen]
+        return shap.Explanation(
+            values=self.shapley[..., chosen],
+            base_values=np.ascontiguousarray(base),
+            data=self.data,
+            feature_names=list(self.inputs),
+            output_names=names if target is None else names[target],
+            error_std=None if self.std is None else self.std[..., chosen],
+        )
 
 
 class Page:

@@ -31,7 +31,7 @@ class Plots(Learned):
     """An estimator with pictures. Every one returns the matplotlib axes it was drawn on."""
 
     def _target(self, target: int | str) -> int:
-        names = list(self.target_names_)
+        names: list[str] = self.model_.target_names
         if isinstance(target, str):
             if target not in names:
                 raise ValueError(f"there is no target {target!r}; they are {', '.join(names)}")
@@ -72,7 +72,7 @@ class Plots(Learned):
         ends = np.clip([share - reach, share + reach], 0.0, 1.0)
         axes.hlines(np.arange(len(order)), *ends, color="black", linewidth=1)
         axes.set_yticks(np.arange(len(order)), names)
-        axes.set_xlabel(f"share in all that inputs do to {self.target_names_[c]}")
+        axes.set_xlabel(f"share in all that inputs do to {self.model_.target_names[c]}")
         return axes
 
     def plot_partial_dependence(self, input: int | str, target: int | str = 0, ax: Any = None) -> Any:
@@ -89,7 +89,7 @@ class Plots(Learned):
         """
         check_is_fitted(self)
         c = self._target(target)
-        name = self.target_names_[c]
+        name = self.model_.target_names[c]
         curve = self.partial_dependence(input)
         column = list(curve.columns)[0]
         values = list(curve[column])
@@ -149,7 +149,7 @@ class Plots(Learned):
             axes.scatter(mean[rows], observed[rows], s=14, color=colour, marker=marker)
         ends = [min(observed.min(), mean.min()), max(observed.max(), mean.max())] if len(observed) else [0.0, 1.0]
         axes.plot(ends, ends, color=GREY, linewidth=1)
-        name = self.target_names_[c]
+        name = self.model_.target_names[c]
         axes.set_xlabel(f"predicted {name}")
         axes.set_ylabel(f"observed {name}")
         return axes
@@ -178,7 +178,7 @@ class Plots(Learned):
         axes.plot([0, 1], [0, 1], color=GREY, linewidth=1)
         axes.plot(levels, inside, color=BLUE, marker="o", markersize=4)
         axes.set_xlabel("probability of the interval")
-        axes.set_ylabel(f"share of {self.target_names_[c]} inside")
+        axes.set_ylabel(f"share of {self.model_.target_names[c]} inside")
         axes.set_xlim(0, 1)
         axes.set_ylim(0, 1)
         return axes

@@ -1,4 +1,4 @@
-"""How far a fit is: a line on standard error, and scikit-learn's callbacks where it has them (from 1.9 on)."""
+"""How far a fit is: a line on standard error or in a notebook, and scikit-learn's callbacks where it has them (from 1.9 on)."""
 
 import sys
 import time
@@ -31,23 +31,48 @@ def with_callbacks(method: Function) -> Function:
     return decorated
 
 
+def notebook() -> Any:
+    """IPython's module ``display`` if this runs in a notebook, else ``None``."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return ipython.display if ipython is not None and hasattr(shell, "kernel") else None
+
+
 class Bar:
-    """One line that is written over at most ten times a second, on a terminal only; the last line is always printed."""
+    """One line that is written over at most ten times a second, on a terminal and in a notebook only; the last line is
+    always printed."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = sys.stderr if out is None else out
         self.start = self.last = time.monotonic()
         self.length = 0
+        self.page: Any = notebook() if out is None else None
+        self.shown: Any = None
 
     def show(self, text: str) -> None:
         now = time.monotonic()
-        if self.out.isatty() and now - self.last > 0.1:
+        if now - self.last <= 0.1:
+            return
+        if self.page:
+            self.last = now
+            self._replace(text)
+        elif self.out.isatty():
             self.last = now
             self._write("\r" + text.ljust(self.length))
             self.length = len(text)
 
+    def _replace(self, text: str) -> None:
+        line = self.page.Pretty(text)
+        if self.shown is None:
+            self.shown = self.page.display(line, display_id=True)
+        else:
+            self.shown.update(line)
+
     def finish(self, text: str) -> None:
         end = f"{text}, {time.monotonic() - self.start:.2f} s"
+        if self.page:
+            self._replace(end)
+            return
         self._write(("\r" if self.length else "") + end.ljust(self.length) + "\n")
 
     def note(self, text: str) -> None:

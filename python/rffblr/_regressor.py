@@ -14,12 +14,26 @@ from . import _rffblr
 from ._base import Floats, _warn, generated
 from ._checked import Checked
 from ._files import FromFiles
+from ._forms import Cosines, Drawn, Exact, Preset, Sinusoids
 from ._plots import Plots
 from ._progress import FRAMES, CallbackSupportMixin, Steps, with_callbacks
-from ._settings import documented, spelled, whole
+from ._settings import Form, documented, parsed, spelled, whole
 
 Self = TypeVar("Self", bound="RFFBLRRegressor")
 Point = Literal["mean", "median"]
+
+
+def resolved(model: _rffblr.Model) -> dict[str, Any]:
+    """The settings of a model as parameters of the estimator."""
+    values = {name: parsed(text) for name, text in model.settings()}
+    form = {"kernel": Exact, "drawn": Drawn, "sinusoids": Sinusoids, "cosines": Cosines}[model.form]
+    own = {name: values[name] for name in form().get_params()}
+    return {
+        "form": form(**own),
+        "max_iterations": values["max_iterations"],
+        "target_transform": values["target_transform"],
+        "random_state": values["seed"],
+    }
 
 
 class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
@@ -27,20 +41,20 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
 
     By default the limit of infinitely many features: a Gaussian process with a learned sum kernel, whose bandwidths,
     input scales and noise levels maximise the marginal likelihood times their prior, without cross-validation. It is exact
-    up to 3000 rows; beyond, for any number of rows, features are drawn from the learned kernel. With ``sparsity`` its
-    posterior mean becomes a formula of few sinusoids; with ``preset="paper"`` the features are drawn and dropped as
-    published.
+    up to 3000 rows; beyond, for any number of rows, features are drawn from the learned kernel. ``form`` chooses
+    otherwise: with :class:`rffblr.Sinusoids` the posterior mean becomes a formula of few sinusoids, with
+    :class:`rffblr.Cosines` features are drawn and dropped as published.
 
-    Every setting that is ``None`` is as the preset says. Values can be written as on the command line
-    (``features="per-row:2"``) or as Python values (``features=300``, ``bandwidth=0.1`` to hold it there,
-    ``input_scales=[1, 0.5]``, ``weight_prior=(1e-6, 1e-6)``).
+    Every setting that is ``None`` is as the preset says; giving the value it has there changes nothing. ``settings_`` shows
+    what was used.
 
     Parameters
     ----------
     preset : {presets}, optional
-        Settings to start from. Left out, it is the default; but cosines if ``features`` is given, and paper if any other of
-        the settings marked (drawn cosines) below is. Write ``preset="default"`` to have such a setting refused instead.
-        The exact form takes at most 20 000 rows; cosines are drawn from the learned kernel whatever the number of rows.
+        Settings to start from. Left out, it is that of the form, or the default: exact up to 3000 rows, drawn beyond.
+    form : Exact, Drawn, Sinusoids or Cosines, optional
+        What the function is made of, with the settings that this form alone has; left out, as the preset says. They are
+        parameters too: ``set_params(form__links=True)``.
     {settings}
     missing : {"impute", "error"}, default="impute"
         Missing inputs: take the training median and mark them, or refuse them.
@@ -83,6 +97,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     transforms_ : dict of str
         The transform of each target that is learned transformed, in words. Predictions, intervals and draws come back on
         the original scale; explanations, ``nugget_std_``, ``links_`` and ``sinusoids_`` are on that of the transform.
+    feature_importances_ : array of shape (n_features_in_,)
+        How much each input matters, all targets together; they add up to one. ``relevance_`` has it by target.
+    settings_ : dict
+        The settings that were used, as parameters: ``RFFBLRRegressor(**model.settings_)`` is fitted in the same way.
     notes_ : list of str
         What the fit noticed in the data: levels, gaps, columns left out.
     target_names_ : array of shape (n_targets,)
@@ -98,19 +116,23 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     Examples
     --------
     >>> import numpy as np
-    >>> from rffblr import RFFBLRRegressor
+    >>> from rffblr import RFFBLRRegressor, Sinusoids
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-2, 2, size=(60, 2))
     >>> y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=60)
     >>> model = RFFBLRRegressor().fit(X, y)
     >>> bool(model.score(X, y) > 0.95), model.converged_
     (True, True)
-    >>> few = RFFBLRRegressor(sparsity=0.75).fit(X, y)
+    >>> few = RFFBLRRegressor(form=Sinusoids(sparsity=0.75)).fit(X, y)
     >>> few.n_active_ <= 15
     True
+    >>> model.settings_
+    {'form': Exact(), 'max_iterations': 200, 'target_transform': 'auto', 'random_state': 0}
     """
 
+    _compiled = _rffblr.Model
     objective_: float
+    settings_: dict[str, Any]
     gamma_: Floats
     target_groups_: list[list[str]]
     n_active_: int
@@ -121,60 +143,20 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     def __init__(
         self,
         *,
-        preset: str | None = None,
-        sparsity: float | None = None,
+        preset: Preset | None = None,
+        form: Form | None = None,
         max_iterations: int | None = None,
         target_transform: str | None = None,
-        features: int | str | None = None,
-        spectrum: str | None = None,
-        offsets: str | None = None,
-        directions: str | None = None,
-        links: bool | str | None = None,
-        link_scale: str | None = None,
-        precision: str | None = None,
-        bandwidth: float | str | None = None,
-        input_scales: Sequence[float] | Floats | str | None = None,
-        noise: str | None = None,
-        target_scale: str | None = None,
-        weight_prior: Sequence[float] | Floats | str | None = None,
-        noise_prior: Sequence[float] | Floats | str | None = None,
-        weight_start: float | None = None,
-        noise_start: float | None = None,
-        pruning: float | str | None = None,
-        pruning_from: int | None = None,
-        learning_rate: float | None = None,
-        restarts: int | None = None,
-        tolerance: float | None = None,
-        missing: str = "impute",
+        missing: Literal["impute", "error"] = "impute",
         weights: Literal["relative", "repeats"] = "relative",
         random_state: int | np.random.RandomState | None = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.preset = preset
-        self.sparsity = sparsity
+        self.form = form
         self.max_iterations = max_iterations
         self.target_transform = target_transform
-        self.features = features
-        self.spectrum = spectrum
-        self.offsets = offsets
-        self.directions = directions
-        self.links = links
-        self.link_scale = link_scale
-        self.precision = precision
-        self.bandwidth = bandwidth
-        self.input_scales = input_scales
-        self.noise = noise
-        self.target_scale = target_scale
-        self.weight_prior = weight_prior
-        self.noise_prior = noise_prior
-        self.weight_start = weight_start
-        self.noise_start = noise_start
-        self.pruning = pruning
-        self.pruning_from = pruning_from
-        self.learning_rate = learning_rate
-        self.restarts = restarts
-        self.tolerance = tolerance
         self.missing = missing
         self.weights = weights
         self.random_state = random_state
@@ -220,22 +202,33 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
             given = self._read_training(X, y, sample_weight)
             settings = self._settings()
             steps = Steps(self, X, y, sample_weight)
-            self._adopt(_rffblr.fit(given, self.preset, settings, self._threads(), steps.listener))
+            self._adopt(_rffblr.fit(given, self._preset(), settings, self._threads(), steps.listener))
             steps.end(self._ending(), self.notes_)
         self._warn_if_exhausted()
         return self
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False, point: Point | None = None) -> Floats: ...
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, return_cov: Literal[False] = False, point: Point | None = None
+    ) -> Floats: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True], point: Point | None = None) -> tuple[Floats, Floats]: ...
+    def predict(
+        self, X: Any, return_std: Literal[True], return_cov: Literal[False] = False, point: Point | None = None
+    ) -> tuple[Floats, Floats]: ...
 
     @overload
-    def predict(self, X: Any, return_std: bool, point: Point | None = None) -> Floats | tuple[Floats, Floats]: ...
+    def predict(
+        self, X: Any, return_std: Literal[False] = False, *, return_cov: Literal[True], point: Point | None = None
+    ) -> tuple[Floats, Floats]: ...
+
+    @overload
+    def predict(
+        self, X: Any, return_std: bool, return_cov: bool = False, point: Point | None = None
+    ) -> Floats | tuple[Floats, Floats]: ...
 
     def predict(
-        self, X: Any, return_std: bool = False, point: Point | None = None
+        self, X: Any, return_std: bool = False, return_cov: bool = False, point: Point | None = None
     ) -> Floats | tuple[Floats, Floats]:
         """Predicted targets of new rows.
 
@@ -246,6 +239,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         return_std : bool, default=False
             Whether to return the standard deviation of an observation too: what is not known about the function, and
             the noise.
+        return_cov : bool, default=False
+            Instead, the joint covariance of observations at all rows. It takes all training rows into account, where the
+            standard deviations of an exact model of more than 1500 rows take a sample. A transformed target has none, which
+            is a ``ValueError``: :meth:`sample_y` draws from any.
         point : {"mean", "median"}, optional
             Which number stands for the distribution of a target. Left out, it is the mean, or for a transformed target
             the median if that predicted the training rows better. For targets that are not transformed the two are the same.
@@ -255,6 +252,8 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         point : array of shape (n_samples,) or (n_samples, n_targets)
         std : array of the same shape
             Only with ``return_std``.
+        cov : array of shape (n_samples, n_samples) or (n_samples, n_samples, n_targets)
+            Only with ``return_cov``.
 
         Examples
         --------
@@ -265,7 +264,14 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         >>> mean, std = model.predict([[1.0], [30.0]], return_std=True)
         >>> bool(abs(mean[0] - np.sin(1.0)) < 0.02), bool(std[1] > 5 * std[0])
         (True, True)
+        >>> mean, cov = model.predict([[1.0], [30.0]], return_cov=True)
+        >>> bool(np.allclose(np.sqrt(np.diag(cov)), std))
+        True
         """
+        if return_cov and return_std:
+            raise ValueError("return_std and return_cov: ask for one of them; the diagonal of a covariance has the variances")
+        if return_cov:
+            return self.predict(X, point=point), self._covariances(X)
         if point is None:
             mean, deviation = self._answer(X, return_std)
             return self._shaped(mean) if deviation is None else (self._shaped(mean), self._shaped(deviation))
@@ -273,6 +279,11 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
             raise ValueError(f"point={point!r}: write mean or median")
         found, std, *_ = self._tables(X, point)
         return (self._shaped(found), self._shaped(std)) if return_std else self._shaped(found)
+
+    def _covariances(self, X: Any) -> Floats:
+        inputs, _ = self._read_inputs(X, reset=False)
+        found, _ = self.model_.covariances(inputs, self._threads())
+        return self._all_targets(np.stack(found, axis=-1), -1)[..., 0 if self._flat else slice(None)]
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Floats:
         """Values that an observation is below with given probabilities.
@@ -299,24 +310,29 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         True
         """
         asked = [float(p) for p in quantiles]
-        found = self._tables(X, quantiles=asked)[4:]
+        found = self._tables(X, quantiles=asked)[2:]
         out = np.stack(found, axis=-1) if found else np.empty((*self._answer(X, False)[0].shape, 0))
         return out[:, 0] if self._flat else out
 
     def _tables(
-        self, X: Any, point: Point | None = None, coverage: float = 0.9, quantiles: Sequence[float] = (), level: int = 4
+        self,
+        X: Any,
+        point: Point | None = None,
+        coverages: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
+        level: int = 4,
     ) -> list[Floats]:
-        """Point, standard deviation, ends of the interval and quantiles, each rows × targets; warns ``level`` frames up."""
+        """Point, standard deviation, ends of each interval and quantiles, each rows × targets; warns ``level`` frames up."""
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
-        found = self.model_.distribution(inputs, point, coverage, list(quantiles), self._threads())
-        tables: list[Floats] = found[0]
+        found = self.model_.distribution(inputs, point, list(coverages), list(quantiles), self._threads())
+        tables = [self._all_targets(table, 1) for table in found[0]]
         _warn(found[1], level)
         return tables
 
-    def _spread(self, X: Any, coverage: float) -> tuple[Floats, Floats | None, Floats, Floats]:
-        point, std, lower, upper = self._tables(X, coverage=coverage, level=5)
-        return point, std, lower, upper
+    def _spread(self, X: Any, coverages: Sequence[float]) -> tuple[Floats, Floats | None, list[tuple[Floats, Floats]]]:
+        point, std, *ends = self._tables(X, coverages=coverages, level=5)
+        return point, std, list(zip(ends[::2], ends[1::2]))
 
     def _ending(self) -> str:
         ending = "converged" if self.converged_ else "stopped"
@@ -329,12 +345,28 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
             text = f"the fit stopped at max_iterations={most} before it converged; give it more to go on"
             warnings.warn(text, ConvergenceWarning, stacklevel=3 + FRAMES)
 
-    def _settings(self) -> list[tuple[str, str]]:
-        """Names and texts of the settings that are not left to the preset."""
+    def _preset(self) -> str:
+        """The preset that the settings start from."""
         if not isinstance(self.preset, (str, type(None))):
             raise TypeError(f"preset={self.preset!r}: write one of {', '.join(_rffblr.PRESETS)}")
-        given = [(name, getattr(self, name)) for name, *_ in _rffblr.settings() if name != "seed"]
-        texts = [(name, spelled(name, value)) for name, value in given if value is not None]
+        if self.form is None:
+            return self.preset or "default"
+        if not isinstance(self.form, Form):
+            raise TypeError(f"form={self.form!r}: write a form, such as rffblr.Sinusoids(sparsity=0.75)")
+        preset = self.preset or self.form._presets[0]
+        if preset in _rffblr.PRESETS and preset not in self.form._presets:
+            name, known = type(self.form).__name__, " or ".join(repr(preset) for preset in self.form._presets)
+            raise ValueError(f"preset={preset!r} is not of the form {name}; leave it out, or write {known}")
+        return preset
+
+    def _settings(self) -> list[tuple[str, str]]:
+        """Names and texts of the settings that are not left to the preset."""
+        self._preset()
+        texts = [] if self.form is None else self.form._texts()
+        if isinstance(self.form, Sinusoids) and not self.form.sparsity:
+            raise ValueError(f"sparsity={self.form.sparsity!r}: write a number above 0 and below 1; without it, Exact()")
+        given = [("max_iterations", self.max_iterations), ("target_transform", self.target_transform)]
+        texts += [(name, spelled(name, value)) for name, value in given if value is not None]
         return [*texts, ("seed", str(self._seed()))]
 
     def _adopt(self, model: _rffblr.Model) -> None:
@@ -349,6 +381,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         scales = zip(model.target_names, model.scales)
         self.transforms_ = {name: scale for name, scale in scales if scale != name}
         self.notes_ = model.notes
+        self.settings_ = resolved(model)
 
     def _name(self, model: _rffblr.Model, named: bool) -> None:
         """Takes the columns from the model: those of a fit, as far as the model knows them."""
@@ -359,6 +392,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         self.n_outputs_ = len(self.target_names_)
         self._flat = self.n_outputs_ == 1
         self._library = None
+        self._unobserved = []
 
     def sample_y(
         self,
@@ -400,9 +434,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
             random_state = int(random_state.randint(2**31 - 1))
         generator = np.random.default_rng(random_state)
         seed = int(generator.integers(2**63))
-        draws, notes = self.model_.sample(inputs, n_samples, seed, bool(noise), self._threads())
+        drawn, notes = self.model_.sample(inputs, n_samples, seed, bool(noise), self._threads())
         _warn(notes, 3)
-        out = np.stack(draws, axis=-1) if draws else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
+        out = np.stack(drawn, axis=-1) if drawn else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
+        out = self._all_targets(out, 1)
         return out[:, 0] if self._flat else out
 
     @overload
@@ -443,7 +478,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         True
         """
         check_is_fitted(self)
-        mean, std = self.model_.leave_one_out(self._threads())
+        mean, std = (self._all_targets(table, 1) for table in self.model_.leave_one_out(self._threads()))
         return (self._shaped(mean), self._shaped(std)) if return_std else self._shaped(mean)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -478,8 +513,10 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
         """Reads a model file, written here or by ``rffblr fit``.
 
-        The model predicts what it did, bit for bit. A file does not hold the training data, so that ``loo_predict`` is
-        not to be had, nor whether a single target was given as a column: its predictions are flat. Names ``x1``,
+        The model predicts what it did, bit for bit. What is costly is computed when it is first asked for: means need nothing,
+        the first standard deviations of an exact model a factorisation. A file does not hold the training targets, so that
+        ``loo_predict`` is not to be had; explanations are, where the file holds the training inputs (the exact form) or
+        rows are given as ``background``. Nor does it say whether a single target was given as a column: its predictions are flat. Names ``x1``,
         ``x2``, … are those of inputs without names: frames are then read by position, unless they have these names in another
         order, which is an error.
 
@@ -500,13 +537,15 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
 
     @classmethod
     def _of(cls: type[Self], model: _rffblr.Model) -> Self:
-        settings = dict(model.settings())
-        seed = int(settings.pop("seed"))
-        preset = model.preset
-        usual = dict(_rffblr.preset(preset))
-        given: dict[str, Any] = {name: value for name, value in settings.items() if value != usual[name]}
-        if preset != "default":
-            given["preset"] = preset
+        settings = resolved(model)
+        usual = {name: parsed(text) for name, text in _rffblr.preset(model.preset)}
+        given = {name: settings[name] for name in ("max_iterations", "target_transform")}
+        given = {name: value for name, value in given.items() if value != usual[name]}
+        form = settings["form"]
+        if model.form != "kernel" or model.preset != "default":
+            own = form.get_params().items()
+            given["form"] = type(form)(**{name: value for name, value in own if value != usual.get(name)})
+        seed = settings["random_state"]
         self = cls(random_state=seed, missing=model.missing, weights=model.weighting, **given)
         self._adopt(model)
         self._name(model, model.input_columns != generated("x", len(model.input_columns)))

@@ -5,8 +5,27 @@ import textwrap
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from . import _rffblr
+
+
+class Form(BaseEstimator):
+    """What the function of a model is made of; base of the forms. A setting that is ``None`` is as the preset says."""
+
+    # Presets of this form, the usual one first.
+    _presets: tuple[str, ...] = ()
+
+    def _texts(self) -> list[tuple[str, str]]:
+        """Names and texts of the settings that are given."""
+        given = self.get_params(deep=False).items()
+        return [(name, spelled(name, value)) for name, value in given if value is not None]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Form) and self._texts() == other._texts()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self._texts()))
 
 
 def whole(name: str, value: Any, least: int) -> int:
@@ -35,17 +54,26 @@ def spelled(name: str, value: Any) -> str:
     return text
 
 
+def parsed(text: str) -> Any:
+    """The value of a setting that the library has spelled: a truth value, a number, or else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
 def documented(docs: str) -> str:
-    """A docstring with what the library says of every setting in place of ``{settings}``, and of ``{presets}``."""
-    types = {"N": "int or str", "SHARE": "float", "STEP": "float", "SHAPE,RATE": "(float, float) or str"}
+    """A docstring with what the library says of the settings of every form, and of presets, in place of their names."""
     entries = []
-    for name, meaning, values, of_cosines, defaults in _rffblr.settings():
-        if name == "seed":  # random_state
+    for name, meaning, _, of_cosines, defaults in _rffblr.settings():
+        if of_cosines or name in ("seed", "sparsity"):  # random_state, and a setting of a form
             continue
-        words = ", ".join(f'"{value}"' for value in values)
-        kind = "{" + words + "}" if len(values) > 1 else types.get(values[0], "float, array of float or str")
-        mark = " (drawn cosines)" if of_cosines else ""
-        text = textwrap.fill(f"{meaning}. [{defaults}]{mark}", 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
+        kind = "int" if name == "max_iterations" else "str"
+        text = textwrap.fill(f"{meaning}. [{defaults}]", 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
         entries.append(f"{name} : {kind}, optional\n{text}")
     presets = ", ".join(f'"{preset}"' for preset in _rffblr.PRESETS)
     return docs.replace("{settings}", "\n    ".join(entries)).replace("{presets}", "{" + presets + "}")

@@ -2,19 +2,16 @@
 
 The six methods that the publication compares with, a Gaussian process, ridge regression and the mean. Those with
 hyper-parameters choose them by cross-validation inside the training rows, on the grid of the publication or on a coarse
-one. What a method cannot use, such as missing target cells or row weights, it refuses by a ``ValueError``.
-
-A fitted baseline keeps a copy of its training data. A pickle holds that and no more; loading it learns again, with the
-settings of the fit and the same bits.
+one. Missing target cells that a method cannot use it refuses by a ``ValueError``; one that cannot use row weights has no
+``sample_weight``. A pickle holds what was learned: loading it learns nothing.
 """
 
-from copy import deepcopy
 from typing import Any, Literal, TypeVar
 
 from numpy.typing import ArrayLike
 
 from . import _rffblr
-from ._base import Estimator, Given
+from ._base import Estimator
 from ._progress import Bar
 
 __all__ = [
@@ -37,13 +34,40 @@ class Baseline(Estimator):
     """Base of the baselines: ``_method`` is the name of the method on the command line."""
 
     _method: Any = None
-    # What was learned from and how: name of the method, data, seed and grid of the fit.
-    _recipe: tuple[str, Given, int, str]
+    _compiled = _rffblr.Baseline
     chosen_: dict[str, str]
     n_active_: int
     # Methods that draw nothing and choose nothing have neither of these parameters.
     random_state: Any = 0
-    grid: str = "full"
+    grid: Literal["full", "coarse"] = "full"
+
+    def fit(self: Self, X: Any, y: Any) -> Self:
+        """Learns from a table; see :meth:`rffblr.RFFBLRRegressor.fit`. The method cannot use row weights.
+
+        Returns
+        -------
+        self : the estimator
+        """
+        return self._fit(X, y, None)
+
+    def _fit(self: Self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+        with self._all_or_nothing():
+            given, seed, method = self._read_training(X, y, sample_weight), self._seed(), self._method
+            bar = Bar() if self.verbose else None
+            listener = (lambda done, total: bar.show(f"{method}: inner fold {done} of {total}")) if bar else None
+            self.model_ = _rffblr.fit_baseline(method, given, seed, self.grid, self._threads(), listener)
+            if bar:
+                bar.finish(f"{method} fitted")
+            self.chosen_ = dict(self.model_.chosen)
+            self.notes_ = self.model_.notes
+            self.__dict__.pop("n_active_", None)
+            if self.model_.active is not None:
+                self.n_active_ = self.model_.active
+        return self
+
+
+class Weighted(Baseline):
+    """Those that can use row weights."""
 
     def fit(self: Self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learns from a table; see :meth:`rffblr.RFFBLRRegressor.fit`.
@@ -52,53 +76,25 @@ class Baseline(Estimator):
         -------
         self : the estimator
         """
-        with self._all_or_nothing():
-            # A copy: what the caller does to the data later must not change what a pickle learns.
-            given = deepcopy(self._read_training(X, y, sample_weight))
-            self._recipe = (self._method, given, self._seed(), self.grid)
-            self._learn()
-        return self
-
-    def _learn(self) -> None:
-        bar = Bar() if self.verbose else None
-        method, given, seed, grid = self._recipe
-        listener = (lambda done, total: bar.show(f"{method}: inner fold {done} of {total}")) if bar else None
-        self.model_ = _rffblr.fit_baseline(method, given, seed, grid, self._threads(), listener)
-        if bar:
-            bar.finish(f"{method} fitted")
-        self.chosen_ = dict(self.model_.chosen)
-        self.notes_ = self.model_.notes
-        self.__dict__.pop("n_active_", None)
-        if self.model_.active is not None:
-            self.n_active_ = self.model_.active
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("model_", None)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "_recipe" in state:
-            self._learn()
+        return self._fit(X, y, sample_weight)
 
 
 class Fixed(Baseline):
     """Base of the methods without anything to choose or to draw."""
 
-    def __init__(self, *, missing: str = "impute", n_jobs: int | None = None, verbose: int = 0) -> None:
+    def __init__(self, *, missing: Literal["impute", "error"] = "impute", n_jobs: int | None = None, verbose: int = 0) -> None:
         self.missing = missing
         self.n_jobs = n_jobs
         self.verbose = verbose
 
 
-class Weighing(Fixed):
+class Weighing(Weighted, Fixed):
     """Those of them to which it makes a difference what row weights mean."""
 
     def __init__(
         self,
         *,
-        missing: str = "impute",
+        missing: Literal["impute", "error"] = "impute",
         weights: Literal["relative", "repeats"] = "relative",
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -113,8 +109,8 @@ class Selecting(Baseline):
     def __init__(
         self,
         *,
-        grid: str = "full",
-        missing: str = "impute",
+        grid: Literal["full", "coarse"] = "full",
+        missing: Literal["impute", "error"] = "impute",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -126,14 +122,14 @@ class Selecting(Baseline):
         self.verbose = verbose
 
 
-class SelectingWeighing(Selecting):
+class SelectingWeighing(Weighted, Selecting):
     """Those of them that have row weights."""
 
     def __init__(
         self,
         *,
-        grid: str = "full",
-        missing: str = "impute",
+        grid: Literal["full", "coarse"] = "full",
+        missing: Literal["impute", "error"] = "impute",
         weights: Literal["relative", "repeats"] = "relative",
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -143,7 +139,7 @@ class SelectingWeighing(Selecting):
         self.weights = weights
 
 
-class TrainingMean(Fixed):
+class TrainingMean(Weighted, Fixed):
     """The training mean of each target, whatever the inputs: the least a method must beat.
 
     Parameters
@@ -423,9 +419,9 @@ class FNN(Selecting):
     def __init__(
         self,
         *,
-        activation: str = "relu",
-        grid: str = "full",
-        missing: str = "impute",
+        activation: Literal["relu", "gaussian"] = "relu",
+        grid: Literal["full", "coarse"] = "full",
+        missing: Literal["impute", "error"] = "impute",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -472,9 +468,9 @@ class HIVAE(Selecting):
     def __init__(
         self,
         *,
-        learning: str = "transductive",
-        grid: str = "full",
-        missing: str = "impute",
+        learning: Literal["transductive", "inductive"] = "transductive",
+        grid: Literal["full", "coarse"] = "full",
+        missing: Literal["impute", "error"] = "impute",
         random_state: Any = 0,
         n_jobs: int | None = None,
         verbose: int = 0,

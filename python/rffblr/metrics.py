@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import _rffblr
-from ._base import Floats
-from ._frames import targets_of
+from ._base import Floats, judged_cells, r2
+from ._frames import table_of, targets_of
 
 __all__ = ["coverage", "crps", "nlpd", "r2_pooled", "r2_task"]
 
@@ -26,11 +26,15 @@ def _score(name: str, y: Any, mean: Any, std: Any = None, level: float = 0.9) ->
             raise ValueError(f"{part} has {_counted(table)}, but y has {_counted(tables['y'])}")
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}: write a probability between 0 and 1")
+    if name == "r2_task":
+        return r2(tables["y"], tables["mean"], None, 4)
+    tables["y"] = judged_cells(tables["y"], tables["mean"], 5)
+    tables = {part: np.where(np.isnan(tables["y"]), 0.0, table) if part != "y" else table for part, table in tables.items()}
     return float(_rffblr.scores(tables["y"], tables["mean"], tables.get("std"), level)[name])
 
 
 def _table(name: str, values: Any) -> Floats:
-    numbers: Floats = np.asarray(targets_of(values)[0], dtype=np.float64)
+    numbers: Floats = np.asarray(targets_of(table_of(values))[0], dtype=np.float64)
     if numbers.ndim not in (1, 2) or not numbers.size:
         shapes = "(n_samples,) or (n_samples, n_targets), with at least one row"
         raise ValueError(f"{name} has shape {numbers.shape}, expected {shapes}")
@@ -44,7 +48,8 @@ def _counted(table: Floats) -> str:
 def r2_task(y: Any, mean: Any) -> float:
     """Mean over the targets that vary of R², each over the rows in which it is known. Higher is better.
 
-    A target that never varies has nothing to explain and does not count; without any other the score is NaN.
+    A target that never varies has nothing to explain and does not count; without any other the score is NaN, with a
+    warning. Cells whose prediction is NaN are left out, with a warning too. It is what ``score`` of every estimator returns.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Scorers for ``scoring=`` of scikit-learn that leave out the cells whose truth is NaN.
 
-A scorer must be better the higher it is, so that :func:`nlpd` and :func:`crps` are those of :mod:`rffblr.metrics` with
-the sign turned. :func:`coverage` is a diagnostic, not to be maximised: the best is close to 0.9.
+A scorer must be better the higher it is: :func:`neg_nlpd` and :func:`neg_crps` are ``nlpd`` and ``crps`` of
+:mod:`rffblr.metrics` with the sign turned. :func:`coverage` is a diagnostic, not to be maximised: the best is close to 0.9.
 
 >>> import numpy as np
 >>> from sklearn.model_selection import cross_validate
@@ -10,7 +10,7 @@ the sign turned. :func:`coverage` is a diagnostic, not to be maximised: the best
 >>> X = rng.uniform(-2, 2, size=(60, 2))
 >>> Y = np.column_stack([np.sin(X[:, 0]), X[:, 1]]) + 0.1 * rng.normal(size=(60, 2))
 >>> Y[::5, 0] = np.nan
->>> scoring = {"r2": scorers.r2_task, "nlpd": scorers.nlpd, "coverage": scorers.coverage}
+>>> scoring = {"r2": scorers.r2_task, "nlpd": scorers.neg_nlpd, "coverage": scorers.coverage}
 >>> found = cross_validate(RFFBLRRegressor(), X, Y, cv=3, scoring=scoring)
 >>> bool(found["test_r2"].min() > 0.8)
 True
@@ -20,7 +20,7 @@ from typing import Any
 
 from . import metrics
 
-__all__ = ["coverage", "crps", "nlpd", "r2_pooled", "r2_task"]
+__all__ = ["coverage", "neg_crps", "neg_nlpd", "r2_pooled", "r2_task"]
 
 
 def r2_task(estimator: Any, X: Any, y: Any) -> float:
@@ -51,7 +51,7 @@ def r2_pooled(estimator: Any, X: Any, y: Any) -> float:
     return metrics.r2_pooled(y, estimator.predict(X))
 
 
-def nlpd(estimator: Any, X: Any, y: Any) -> float:
+def neg_nlpd(estimator: Any, X: Any, y: Any) -> float:
     """Mean log density of the truth: minus the negative log predictive density.
 
     Examples
@@ -59,13 +59,13 @@ def nlpd(estimator: Any, X: Any, y: Any) -> float:
     >>> import numpy as np
     >>> from rffblr import RFFBLRRegressor, scorers
     >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
-    >>> bool(scorers.nlpd(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > 0)
+    >>> bool(scorers.neg_nlpd(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > 0)
     True
     """
     return -metrics.nlpd(y, *estimator.predict(X, return_std=True))
 
 
-def crps(estimator: Any, X: Any, y: Any) -> float:
+def neg_crps(estimator: Any, X: Any, y: Any) -> float:
     """Minus the continuous ranked probability score.
 
     Examples
@@ -73,7 +73,7 @@ def crps(estimator: Any, X: Any, y: Any) -> float:
     >>> import numpy as np
     >>> from rffblr import RFFBLRRegressor, scorers
     >>> X = np.linspace(0, 6, 40).reshape(-1, 1)
-    >>> bool(scorers.crps(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > -0.1)
+    >>> bool(scorers.neg_crps(RFFBLRRegressor().fit(X, np.sin(X[:, 0])), X, np.sin(X[:, 0])) > -0.1)
     True
     """
     return -metrics.crps(y, *estimator.predict(X, return_std=True))

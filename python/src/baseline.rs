@@ -7,17 +7,34 @@ use crate::training::{Given, Training, told};
 use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rffblr::data::{Encoder, Note};
-use rffblr_methods::method::{Predictor, by_name, registry};
+use rffblr::data::Encoder;
+use rffblr::internals::alone;
+use rffblr_methods::method::{Method, Predictor, by_name, registry};
 use rffblr_methods::select::{Grid, Plan, Progress};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a method has learned.
 #[pyclass(frozen, module = "rffblr._rffblr")]
 pub struct Baseline {
+    method: &'static dyn Method,
     predictor: Arc<dyn Predictor>,
     encoder: Encoder,
-    notes: Vec<Note>,
+    notes: Vec<String>,
+}
+
+/// What a pickle holds of it.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    method: String,
+    encoder: Encoder,
+    notes: Vec<String>,
+    state: Value,
+}
+
+fn unreadable(problem: serde_json::Error) -> PyErr {
+    PyValueError::new_err(format!("not what a method has learned: {problem}"))
 }
 
 /// Name and description of every method.
@@ -59,7 +76,7 @@ pub fn fit_baseline(
         };
         method.fit(&data, &Plan { grid, progress: Some(&tell), ..Plan::seeded(seed) })
     })?;
-    Ok(Baseline { predictor: predictor.map_err(Failure::from)?.into(), encoder, notes })
+    Ok(Baseline { method, predictor: predictor.map_err(Failure::from)?.into(), encoder, notes: told(&notes) })
 }
 
 #[pymethods]
@@ -95,6 +112,36 @@ impl Baseline {
     /// What the fit noticed in the data.
     #[getter]
     fn notes(&self) -> Vec<String> {
-        told(&self.notes)
+        self.notes.clone()
+    }
+
+    /// All that was learned, as `restore` reads it.
+    fn to_json(&self) -> PyResult<String> {
+        let stored = Stored {
+            method: self.method.name().to_owned(),
+            encoder: self.encoder.clone(),
+            notes: self.notes.clone(),
+            state: self.predictor.state().map_err(Failure::from)?,
+        };
+        serde_json::to_string(&stored).map_err(unreadable)
+    }
+
+    /// What a pickle holds. Nothing is learned again.
+    #[staticmethod]
+    fn restore(text: &str) -> PyResult<Baseline> {
+        let Stored { method, encoder, notes, state } = serde_json::from_str(text).map_err(unreadable)?;
+        let method = by_name(&method).map_err(Failure::from)?;
+        // A factor keeps the number of threads it is used with.
+        let predictor = alone(|| method.restore(state)).map_err(Failure::from)?;
+        Ok(Baseline { method, predictor: predictor.into(), encoder, notes })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        Ok((slf.get_type().getattr("restore")?, (slf.get().to_json()?,)))
+    }
+
+    /// A copy of what never changes is itself.
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::arrays::{Inputs, array};
 use crate::errors::Failure;
-use crate::model::Model;
+use crate::model::{Around, Model};
 use crate::patience::heard;
-use crate::training::{Training, told};
+use crate::training::told;
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,17 +20,18 @@ pub fn explain<'py>(
     py: Python<'py>,
     model: &Model,
     inputs: Option<Inputs<'py>>,
+    background: Option<Inputs<'py>>,
     uncertain: bool,
     count: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let training = model.training(py, "an explanation")?.clone();
+    let around = model.around(py, "an explanation", background.as_ref())?;
     let (rows, notes) = match &inputs {
         Some(inputs) => inputs.encode(&model.encoder).map(|(rows, notes)| (rows.into_owned(), notes))?,
-        None => (training.spread(&training.data.inputs().to_owned(), &training.unused), Vec::new()),
+        None => (around.all(), Vec::new()),
     };
-    let (names, most, scales) = {
-        let explainer = explainer(&model.model, &training).map_err(Failure::from)?;
-        (names(&explainer), explainer.affordable_rows_with_std(), explainer.learned_scales())
+    let (most, scales) = {
+        let explainer = explainer(&model.model, &around).map_err(Failure::from)?;
+        (explainer.affordable_rows_with_std(), explainer.learned_scales())
     };
     if uncertain && rows.nrows() > most {
         return Err(PyValueError::new_err(format!(
@@ -38,10 +39,10 @@ pub fn explain<'py>(
             rows.nrows()
         )));
     }
-    let shares = model.variance_shares(py, &training, count)?;
-    let (of, around) = (model.model.clone(), training.clone());
+    let shares = model.variance_shares(py, &around, background.is_none(), count)?;
+    let (of, compared) = (model.model.clone(), around.clone());
     let found = heard(py, count, move || {
-        let explainer = explainer(&of, &around)?;
+        let explainer = explainer(&of, &compared)?;
         match uncertain {
             true => {
                 let background = explainer.affordable_background_with_std(rows.nrows());
@@ -54,29 +55,26 @@ pub fn explain<'py>(
     let Shapley { base, prediction, values, std, background } = shapley;
     let stack = |tables: &[Mat<f64>]| tables.iter().map(|table| array(py, table)).collect::<PyResult<Vec<_>>>();
     let out = PyDict::new(py);
-    out.set_item("inputs", names)?;
+    out.set_item("inputs", explained_inputs(model))?;
     out.set_item("shapley", stack(&values)?)?;
     out.set_item("std", std.as_deref().map(stack).transpose()?)?;
     out.set_item("base", PyArray1::from_vec(py, base))?;
     out.set_item("prediction", array(py, &prediction)?)?;
-    out.set_item("background", background.into_iter().map(|row| training.rows[row]).collect::<Vec<usize>>())?;
+    out.set_item("background", background.into_iter().map(|row| around.number(row)).collect::<Vec<usize>>())?;
     out.set_item("total", array(py, &shares.total)?)?;
     out.set_item("first_order", array(py, &shares.first_order)?)?;
     out.set_item("total_std", array(py, &shares.total_std)?)?;
     out.set_item("first_order_std", array(py, &shares.first_order_std)?)?;
     out.set_item("scales", array(py, &scales)?)?;
-    out.set_item("training_rows", training.data.inputs().nrows())?;
+    out.set_item("training_rows", around.rows().0.nrows())?;
     out.set_item("notes", told(&notes))?;
     Ok(out)
 }
 
-/// Around the training rows.
-pub fn explainer<'a>(model: &'a rffblr::Model, training: &Training) -> rffblr::Result<Explainer<'a>> {
-    Explainer::new(model, training.data.inputs(), training.data.weights())
-}
-
-fn names(explainer: &Explainer<'_>) -> Vec<String> {
-    explainer.inputs().iter().map(|input| input.name.clone()).collect()
+/// Around these rows.
+pub fn explainer<'a>(model: &'a rffblr::Model, around: &Around) -> rffblr::Result<Explainer<'a>> {
+    let (rows, weights) = around.rows();
+    Explainer::new(model, rows, weights)
 }
 
 /// Values of each input that is set, and mean and deviation of the prediction at each of them or at each pair.
@@ -88,12 +86,13 @@ pub fn dependence<'py>(
     py: Python<'py>,
     model: &Model,
     inputs: Vec<usize>,
+    background: Option<Inputs<'py>>,
     most: usize,
     count: usize,
 ) -> PyResult<Dependence<'py>> {
-    let (of, training) = (model.model.clone(), model.training(py, "partial dependence")?.clone());
+    let (of, around) = (model.model.clone(), model.around(py, "partial dependence", background.as_ref())?);
     let found = heard(py, count, move || {
-        let explainer = explainer(&of, &training)?;
+        let explainer = explainer(&of, &around)?;
         let points = |input: usize| explainer.points(input, most);
         match inputs[..] {
             [first, second] => explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?)),
@@ -117,9 +116,8 @@ pub fn dependence<'py>(
 
 /// Names of the inputs that explanations speak of.
 #[pyfunction]
-pub fn explained_inputs(py: Python<'_>, model: &Model) -> PyResult<Vec<String>> {
-    let training = model.training(py, "an explanation")?;
-    Ok(names(&explainer(&model.model, training).map_err(Failure::from)?))
+pub fn explained_inputs(model: &Model) -> Vec<String> {
+    model.encoder.raw_inputs().iter().map(|input| input.name.clone()).collect()
 }
 
 /// The report and the model card. A model from a file is shown without data.

@@ -4,7 +4,7 @@ use crate::arrays::{Inputs, array, matrix, stacked};
 use crate::check;
 use crate::errors::Failure;
 use crate::explain::{explained_inputs, explainer};
-use crate::patience::{heard, patiently, released, threads};
+use crate::patience::{at_once, attended, heard, patiently};
 use crate::training::{Given, Training, told, weights_of};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -16,10 +16,13 @@ use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Form, Iteration, Observer, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Rows predicted between two checks for signals.
+/// Rows predicted at once.
 const ROWS: usize = 1 << 14;
+/// Multiplications of a prediction that is not worth a thread of its own: a few milliseconds.
+const SMALL: f64 = 2e7;
 
 /// An array of Python.
 type Array<'py> = Bound<'py, PyArray2<f64>>;
@@ -39,6 +42,43 @@ pub struct Model {
     pub training: Option<Arc<Training>>,
     /// Relevance of the inputs, from when it was first asked for.
     shares: OnceLock<Arc<VarianceShares>>,
+    /// Whether standard deviations were predicted before. A kernel machine from a file factorises a matrix for the first.
+    factorised: AtomicBool,
+}
+
+/// The rows that explanations compare with, encoded.
+#[derive(Clone)]
+pub enum Around {
+    /// Those of the fit.
+    Training(Arc<Training>),
+    /// Those that a kernel machine is made of, or that the caller gives; with their weights.
+    Rows(Arc<(Mat<f64>, Option<Vec<f64>>)>),
+}
+
+impl Around {
+    /// Inputs and weights.
+    pub fn rows(&self) -> (MatRef<'_, f64>, Option<&[f64]>) {
+        match self {
+            Around::Training(training) => (training.data.inputs(), training.data.weights()),
+            Around::Rows(rows) => (rows.0.as_ref(), rows.1.as_deref()),
+        }
+    }
+
+    /// The number that the caller knows a row by.
+    pub fn number(&self, row: usize) -> usize {
+        match self {
+            Around::Training(training) => training.rows[row],
+            Around::Rows(_) => row,
+        }
+    }
+
+    /// All rows of the caller, also those that were not learned from.
+    pub fn all(&self) -> Mat<f64> {
+        match self {
+            Around::Training(training) => training.spread(&training.data.inputs().to_owned(), &training.unused),
+            Around::Rows(rows) => rows.0.clone(),
+        }
+    }
 }
 
 /// Fits a model; `settings` are names and values as text. The listener gets number, objective, terms and bandwidth of every
@@ -64,6 +104,7 @@ pub fn fit(
         model: Arc::new(model),
         training: Some(training),
         shares: OnceLock::new(),
+        factorised: AtomicBool::new(false),
     })
 }
 
@@ -99,13 +140,16 @@ pub fn named(preset: Option<&str>, settings: &[(String, String)]) -> PyResult<Se
 impl Model {
     pub fn of(model: rffblr::Model, training: Option<Training>) -> Model {
         let encoder = model.table_encoder().into_owned();
-        Model { model: Arc::new(model), encoder, training: training.map(Arc::new), shares: OnceLock::new() }
+        let training = training.map(Arc::new);
+        let (shares, factorised) = (OnceLock::new(), AtomicBool::new(false));
+        Model { model: Arc::new(model), encoder, training, shares, factorised }
     }
 
     /// The same function and training data, with other facts stored beside it, such as a check.
     pub fn replaced_by(&self, model: rffblr::Model) -> Model {
         let (encoder, training) = (self.encoder.clone(), self.training.clone());
-        Model { model: Arc::new(model), encoder, training, shares: self.shares.clone() }
+        let (shares, factorised) = (self.shares.clone(), AtomicBool::new(false));
+        Model { model: Arc::new(model), encoder, training, shares, factorised }
     }
 
     /// The data it was fitted to, or an error that says what needs them.
@@ -116,6 +160,25 @@ impl Model {
             None => "a model file does not hold them; fit the model again",
         };
         Err(PyValueError::new_err(format!("{what} needs the training data: {problem}")))
+    }
+
+    /// The rows to compare with: those given, those of the fit, or those that the model is made of.
+    pub fn around(&self, py: Python<'_>, what: &str, given: Option<&Inputs<'_>>) -> PyResult<Around> {
+        if let Some(given) = given {
+            let (rows, _) = given.encode(&self.encoder)?;
+            return Ok(Around::Rows(Arc::new((rows.into_owned(), None))));
+        }
+        if self.training.is_some() {
+            return Ok(Around::Training(self.training(py, what)?.clone()));
+        }
+        match (self.model.stored_inputs(), self.model.stored_weights()) {
+            (Some(rows), weights) => Ok(Around::Rows(Arc::new((rows, weights)))),
+            _ => Err(PyValueError::new_err(format!(
+                "{what} needs rows to compare with, and the file of a model of this form ({}) holds none: give some in \
+                 explain(X, background=rows) or partial_dependence(inputs, background=rows)",
+                self.form()
+            ))),
+        }
     }
 
     /// The same if these are all the rows it was fitted to.
@@ -130,20 +193,54 @@ impl Model {
         }
     }
 
-    /// What each input has of the variance of the prediction. Computed once: neither model nor data change.
+    /// What each input has of the variance of the prediction. Computed once for the model's own rows, which do not change.
     pub fn variance_shares(
         &self,
         py: Python<'_>,
-        training: &Arc<Training>,
+        around: &Around,
+        own: bool,
         count: usize,
     ) -> PyResult<Arc<VarianceShares>> {
-        if let Some(shares) = self.shares.get() {
+        if let Some(shares) = self.shares.get().filter(|_| own) {
             return Ok(shares.clone());
         }
-        let (model, training) = (self.model.clone(), training.clone());
-        let found = heard(py, count, move || explainer(&model, &training)?.variance_shares())?;
+        let (model, around) = (self.model.clone(), around.clone());
+        let found = heard(py, count, move || explainer(&model, &around)?.variance_shares())?;
         let found = Arc::new(found.map_err(Failure::from)?);
-        Ok(self.shares.get_or_init(|| found).clone())
+        Ok(if own { self.shares.get_or_init(|| found).clone() } else { found })
+    }
+
+    /// Tables with a row for each of the inputs, block by block.
+    fn by_blocks(
+        &self,
+        py: Python<'_>,
+        inputs: MatRef<'_, f64>,
+        (count, uncertain): (usize, bool),
+        tables: impl Fn(MatRef<'_, f64>) -> rffblr::Result<Vec<Mat<f64>>> + Sync,
+    ) -> Result<Vec<Mat<f64>>, Failure> {
+        let (rows, terms) = (inputs.nrows(), self.model.active_features() as f64);
+        // The mean of a transformed target needs its variance.
+        let transformed = |(c, name): (usize, &String)| self.model.scale_of(c) != *name;
+        let uncertain = uncertain || self.model.target_names().iter().enumerate().any(transformed);
+        let each = if uncertain { terms * terms * self.model.target_names().len() as f64 } else { terms * 100.0 };
+        let small = rows as f64 * each <= SMALL;
+        if small && (!uncertain || self.factorised.load(Ordering::Relaxed)) {
+            return Ok(at_once(py, || tables(inputs))??);
+        }
+        let mut out: Vec<Mat<f64>> = Vec::new();
+        // One block at least, which says how many columns there are.
+        for start in (0..rows.max(1)).step_by(ROWS) {
+            let block = inputs.subrows(start, ROWS.min(rows - start));
+            let found = attended(py, count, || tables(block))??;
+            if out.is_empty() {
+                out = found.iter().map(|table| Mat::zeros(rows, table.ncols())).collect();
+            }
+            for (to, from) in out.iter_mut().zip(&found) {
+                to.as_mut().subrows_mut(start, block.nrows()).copy_from(from);
+            }
+        }
+        self.factorised.fetch_or(uncertain, Ordering::Relaxed);
+        Ok(out)
     }
 
     /// Whether the data are still those of the fit: an array of the caller may have been written to.
@@ -151,30 +248,6 @@ impl Model {
         let Some(lent) = &training.lent else { return true };
         lent.is_in_place(py) && py.detach(|| training.data.fingerprint()) == self.model.fingerprint()
     }
-}
-
-/// Tables with a row for each of the inputs, block by block with a check for signals in between.
-fn by_blocks(
-    py: Python<'_>,
-    inputs: MatRef<'_, f64>,
-    count: usize,
-    tables: impl Fn(MatRef<'_, f64>) -> rffblr::Result<Vec<Mat<f64>>> + Sync,
-) -> Result<Vec<Mat<f64>>, Failure> {
-    let (pool, rows) = (threads(count)?, inputs.nrows());
-    let mut out: Vec<Mat<f64>> = Vec::new();
-    // One block at least, which says how many columns there are.
-    for start in (0..rows.max(1)).step_by(ROWS) {
-        let block = inputs.subrows(start, ROWS.min(rows - start));
-        let found = released(py, &pool, || tables(block))??;
-        if out.is_empty() {
-            out = found.iter().map(|table| Mat::zeros(rows, table.ncols())).collect();
-        }
-        for (to, from) in out.iter_mut().zip(&found) {
-            to.as_mut().subrows_mut(start, block.nrows()).copy_from(from);
-        }
-        py.check_signals()?;
-    }
-    Ok(out)
 }
 
 #[pymethods]
@@ -189,7 +262,7 @@ impl Model {
     ) -> PyResult<(Array<'py>, Option<Array<'py>>, Vec<String>)> {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
         let model = &self.model;
-        let found = by_blocks(py, encoded.as_ref(), threads, |block| match uncertain {
+        let found = self.by_blocks(py, encoded.as_ref(), (threads, uncertain), |block| match uncertain {
             true => model.predict(block).map(|prediction| vec![prediction.point(), prediction.std]),
             false => Ok(vec![model.predict_point(block)?]),
         })?;
@@ -198,30 +271,48 @@ impl Model {
     }
 
     /// Point prediction (mean, median, or the one that suits each target), standard deviation, ends of the interval, then
-    /// quantiles; and notes on the inputs.
+    /// quantiles; and notes on the inputs. The ends are those of each coverage in turn.
     fn distribution<'py>(
         &self,
         py: Python<'py>,
         inputs: Inputs<'py>,
         point: Option<&str>,
-        coverage: f64,
+        coverages: Vec<f64>,
         quantiles: Vec<f64>,
         threads: usize,
     ) -> PyResult<(Vec<Array<'py>>, Vec<String>)> {
         let (encoded, notes) = inputs.encode(&self.encoder)?;
         let model = &self.model;
-        let found = by_blocks(py, encoded.as_ref(), threads, |block| {
+        let found = self.by_blocks(py, encoded.as_ref(), (threads, true), |block| {
             let prediction = model.predict(block)?;
-            let (lower, upper) = prediction.interval(coverage)?;
             let point = match point {
                 Some("mean") => prediction.mean.clone(),
                 Some(_) => prediction.median(),
                 None => prediction.point(),
             };
-            let further = quantiles.iter().map(|p| prediction.quantile(*p));
-            let further = further.collect::<rffblr::Result<Vec<Mat<f64>>>>()?;
-            Ok([point, prediction.std, lower, upper].into_iter().chain(further).collect())
+            let mut found = vec![point, prediction.std.clone()];
+            for coverage in &coverages {
+                let (lower, upper) = prediction.interval(*coverage)?;
+                found.extend([lower, upper]);
+            }
+            for p in &quantiles {
+                found.push(prediction.quantile(*p)?);
+            }
+            Ok(found)
         })?;
+        Ok((found.iter().map(|table| array(py, table)).collect::<PyResult<_>>()?, told(&notes)))
+    }
+
+    /// Joint covariance of observations at new rows, for each target; and notes on the inputs.
+    fn covariances<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Inputs<'py>,
+        count: usize,
+    ) -> PyResult<(Vec<Array<'py>>, Vec<String>)> {
+        let (encoded, notes) = inputs.encode(&self.encoder)?;
+        let (model, rows) = (self.model.clone(), encoded.into_owned());
+        let found = heard(py, count, move || model.covariances(rows.as_ref()))?.map_err(Failure::from)?;
         Ok((found.iter().map(|table| array(py, table)).collect::<PyResult<_>>()?, told(&notes)))
     }
 
@@ -269,9 +360,9 @@ impl Model {
     /// Relevance of each input column (rows) for each target: the share of the variance of the prediction that is lost
     /// or gained when the column alone is exchanged between training rows; and its standard deviation.
     fn relevance<'py>(&self, py: Python<'py>, count: usize) -> PyResult<(Array<'py>, Array<'py>)> {
-        let training = self.training(py, "relevance")?;
-        let shares = self.variance_shares(py, training, count)?;
-        let names = explained_inputs(py, self)?;
+        let around = self.around(py, "relevance", None)?;
+        let shares = self.variance_shares(py, &around, true, count)?;
+        let names = explained_inputs(self);
         // A column that never varied is not an input of the model.
         let columns = self.encoder.input_columns();
         let place: Vec<Option<usize>> =
@@ -294,7 +385,11 @@ impl Model {
         if let Some(without) = without.filter(|_| what == KERNEL_VIEW) {
             return Some(without.into());
         }
-        self.training(py, what).err().map(|problem| problem.value(py).to_string())
+        let missing = match what {
+            KERNEL_VIEW => self.training(py, what).err(),
+            _ => self.around(py, what, None).err(),
+        };
+        missing.map(|problem| problem.value(py).to_string())
     }
 
     /// Frequencies, phases, wavelengths, weights, their deviations and precisions of the cosines, a row for each.

@@ -4,6 +4,7 @@
 use crate::errors::Failure;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use rffblr::internals::{Interrupted, alone, ended_by};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +17,15 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// Name of the threads; panics in them are raised as exceptions and not printed.
 const NAME: &str = "rffblr";
 
-/// Threads for one piece of work. A pool of its own each time: a shared one would not survive a fork, and would make
-/// Python's threads wait for each other.
-pub fn threads(count: usize) -> PyResult<rayon::ThreadPool> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(count.max(1)).thread_name(|_| NAME.into()).build();
+/// Threads for one piece of work, which ends soon after it is abandoned. A pool of its own each time: a shared one would not
+/// survive a fork, and would make Python's threads wait for each other.
+fn threads(count: usize, state: &State) -> PyResult<rayon::ThreadPool> {
+    let abandoned = state.abandoned.clone();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(count.max(1))
+        .thread_name(|_| NAME.into())
+        .start_handler(move |_| ended_by(abandoned.clone()))
+        .build();
     pool.map_err(|problem| PyRuntimeError::new_err(format!("cannot start {count} threads: {problem}")))
 }
 
@@ -39,19 +45,16 @@ pub struct Progress<P, T> {
 #[derive(Default)]
 struct State {
     /// The result is no longer wanted.
-    abandoned: AtomicBool,
+    abandoned: Arc<AtomicBool>,
     /// The work should stop early and return what it has.
     enough: AtomicBool,
 }
-
-/// Panic payload with which abandoned work unwinds; it is not reported.
-struct Abandoned;
 
 impl<P, T> Progress<P, T> {
     /// Reports progress; true if the work should stop early. Unwinds if the result is no longer wanted.
     pub fn tell(&self, progress: impl FnOnce() -> P) -> bool {
         if self.state.abandoned.load(Ordering::Relaxed) {
-            resume_unwind(Box::new(Abandoned));
+            resume_unwind(Box::new(Interrupted));
         }
         if self.wanted {
             // Fails only if the receiver has gone, and then progress is not needed.
@@ -63,16 +66,16 @@ impl<P, T> Progress<P, T> {
 
 /// Runs work on `count` threads and waits for it with Python's lock released. Progress goes to `listener`, in this
 /// thread; what it returns says whether the work should end early. A signal or an exception of the listener is raised at
-/// once, and the work ends at its next step.
+/// once, and the work, which owns its data, ends soon after it.
 pub fn patiently<P: Send + 'static, T: Send + 'static>(
     py: Python<'_>,
     count: usize,
     listener: Option<&dyn Fn(P) -> PyResult<bool>>,
     work: impl FnOnce(Progress<P, T>) -> T + Send + 'static,
 ) -> PyResult<T> {
-    let pool = threads(count)?;
-    let (sender, receiver) = channel();
     let state = Arc::new(State::default());
+    let pool = threads(count, &state)?;
+    let (sender, receiver) = channel();
     let progress = Progress { sender: sender.clone(), wanted: listener.is_some(), state: state.clone() };
     pool.spawn(move || {
         let outcome = catch_unwind(AssertUnwindSafe(|| work(progress)));
@@ -109,8 +112,7 @@ fn wait<P: Send, T: Send>(
     }
 }
 
-/// Runs work that reports no progress. A signal is raised at once; the work, which owns its data, then runs to its end
-/// and its result is dropped.
+/// Runs work that reports no progress.
 pub fn heard<T: Send + 'static>(
     py: Python<'_>,
     count: usize,
@@ -119,13 +121,28 @@ pub fn heard<T: Send + 'static>(
     patiently(py, count, None::<&dyn Fn(()) -> PyResult<bool>>, |_| work())
 }
 
-/// Runs short work on `count` threads with Python's lock released. Signals wait for its end.
-pub fn released<T: Send>(
-    py: Python<'_>,
-    pool: &rayon::ThreadPool,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, Failure> {
-    let outcome = py.detach(|| pool.install(|| catch_unwind(AssertUnwindSafe(work))));
+/// The same for work that borrows what it reads: a signal is raised when it has ended, which is soon.
+pub fn attended<T: Send>(py: Python<'_>, count: usize, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    let state = State::default();
+    let pool = threads(count, &state)?;
+    let (sender, receiver) = channel::<Message<(), T>>();
+    let receiver = Mutex::new(receiver);
+    let outcome = pool.in_place_scope(|scope| {
+        scope.spawn(move |_| {
+            let outcome = catch_unwind(AssertUnwindSafe(work));
+            // Fails only if the caller was interrupted.
+            let _ = sender.send(Message::Done(outcome));
+        });
+        let outcome = wait(py, &receiver, None, &state);
+        state.abandoned.store(true, Ordering::Relaxed);
+        outcome
+    });
+    outcome?.map_err(|panic| panicked(&panic).into())
+}
+
+/// Runs work of a few milliseconds in this thread: to start another takes longer than many a prediction of one row.
+pub fn at_once<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| alone(work))));
     outcome.map_err(|panic| panicked(&panic).into())
 }
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import Accumulator, FeatureMap, RFFBLRRegressor, RFFBLRWarning
+from rffblr import Accumulator, Drawn, FeatureMap, RFFBLRRegressor, RFFBLRWarning
 
 ROWS, SIZE = 3000, 250
 
@@ -62,9 +62,9 @@ def test_order_and_division_change_no_bit(features, data):
 def test_one_block_of_all_rows_is_a_fit(data, weights):
     weight = None if weights is None else 1.0 + np.arange(ROWS) % 3
     total = weight.sum() if weights == "repeats" else ROWS
-    settings = {"features": 30, "max_iterations": 5, "weights": weights or "relative"}
-    whole = RFFBLRRegressor(preset="cosines", **settings).fit(*data, sample_weight=weight)
-    features = FeatureMap.learn(*data, weight, rows=total, **settings)
+    settings = {"max_iterations": 5, "weights": weights or "relative"}
+    whole = RFFBLRRegressor(form=Drawn(features=30), **settings).fit(*data, sample_weight=weight)
+    features = FeatureMap.learn(*data, weight, rows=total, features=30, **settings)
     assert features.features == 30
     model = features.model(Accumulator(features).update(0, *data, weight))
     np.testing.assert_array_equal(model.predict(data[0], return_std=True), whole.predict(data[0], return_std=True))
@@ -83,10 +83,12 @@ def test_a_model_of_blocks_is_an_estimator(features, data, tmp_path):
     model.save(tmp_path / "model.json")
     again = RFFBLRRegressor.load(tmp_path / "model.json")
     np.testing.assert_array_equal(again.predict(data[0]), model.predict(data[0]))
-    assert again.get_params() == model.get_params() and again.preset == "cosines" and again.features == "40"
-    for question in [model.loo_predict, lambda: model.explain(data[0][:1])]:
-        with pytest.raises(ValueError, match="needs the training data"):
-            question()
+    assert again.get_params() == model.get_params() and again.form == Drawn(features=40)
+    with pytest.raises(ValueError, match="needs the training data"):
+        model.loo_predict()
+    with pytest.raises(ValueError, match="background=rows"):
+        model.explain(data[0][:1])
+    assert model.explain(data[0][:1], background=data[0][:50]).shapley.shape == (1, 3, 2)
 
 
 def test_frames_with_text_and_gaps():

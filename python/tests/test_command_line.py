@@ -7,7 +7,7 @@ import pytest
 from conftest import smooth
 from sklearn.metrics import r2_score
 
-from rffblr import RFFBLRRegressor, metrics
+from rffblr import Cosines, Drawn, RFFBLRRegressor, Sinusoids, metrics
 
 pd = pytest.importorskip("pandas")
 
@@ -31,16 +31,20 @@ def numbers(text):
     return np.array([[float(cell) for cell in line] for line in lines[1:]]), lines[0]
 
 
+# Settings here, and the flags that mean the same.
 FORMS = [
-    {},
-    {"sparsity": 0.75},
-    {"preset": "paper"},
-    {"preset": "cosines", "features": 60, "max_iterations": 1000, "random_state": 5},
+    ({}, []),
+    ({"form": Sinusoids(sparsity=0.75)}, ["--sparsity=0.75"]),
+    ({"preset": "paper"}, ["--preset=paper"]),
+    (
+        {"form": Drawn(features=60), "max_iterations": 1000, "random_state": 5},
+        ["--preset=cosines", "--features=60", "--max-iterations=1000", "--seed=5"],
+    ),
 ]
 
 
-@pytest.mark.parametrize("settings", FORMS)
-def test_a_model_fitted_here_predicts_the_same_from_the_shell(command, settings):
+@pytest.mark.parametrize("settings, flags", FORMS)
+def test_a_model_fitted_here_predicts_the_same_from_the_shell(command, settings, flags):
     X, Y = survey()
     model = RFFBLRRegressor(**settings).fit(X, Y)
     model.save(command.folder / "model.json")
@@ -53,12 +57,10 @@ def test_a_model_fitted_here_predicts_the_same_from_the_shell(command, settings)
     assert "computes what it stored" in command("verify", "model.json")
 
 
-@pytest.mark.parametrize("settings", FORMS)
-def test_a_model_fitted_in_the_shell_predicts_the_same_here(command, settings):
+@pytest.mark.parametrize("settings, flags", FORMS)
+def test_a_model_fitted_in_the_shell_predicts_the_same_here(command, settings, flags):
     X, Y = survey()
     pd.concat([X, Y], axis=1).to_csv(command.folder / "survey.csv", index=False)
-    flags = {"random_state": "seed", "max_iterations": "max-iterations"}
-    flags = [f"--{flags.get(name, name)}={value}" for name, value in settings.items()]
     command("fit", "survey.csv", "--targets", "zinc,lead", "-o", "model.json", "-q", *flags)
     loaded = RFFBLRRegressor.load(command.folder / "model.json")
     new, _ = survey(rows=40, seed=1)
@@ -86,7 +88,7 @@ def test_arrays_with_gaps_and_constant_columns(command):
 
 def test_settings_come_back_from_a_file(tmp_path):
     X, Y = smooth()
-    settings = {"preset": "paper", "features": 40, "bandwidth": 0.25, "links": True, "random_state": 7}
+    settings = {"form": Cosines(features=40, bandwidth=0.25, links=True), "random_state": 7}
     model = RFFBLRRegressor(**settings).fit(X, Y)
     model.save(tmp_path / "model.json")
     loaded = RFFBLRRegressor.load(tmp_path / "model.json")

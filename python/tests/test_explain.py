@@ -2,13 +2,15 @@
 
 import itertools
 import math
+import sys
 import time
+import types
 
 import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor, RFFBLRWarning
+from rffblr import RFFBLRRegressor, RFFBLRWarning, Sinusoids
 
 pd = pytest.importorskip("pandas")
 
@@ -34,7 +36,7 @@ def brute_force(model, row, background):
     return np.array(out)
 
 
-@pytest.mark.parametrize("settings", [{}, {"sparsity": 0.5}, {"preset": "paper"}])
+@pytest.mark.parametrize("settings", [{}, {"form": Sinusoids(sparsity=0.5)}, {"preset": "paper"}])
 def test_shapley_values_are_those_of_the_definition(settings):
     X, Y = smooth()
     model = RFFBLRRegressor(**settings).fit(X, Y)
@@ -53,7 +55,7 @@ def test_shapley_values_are_those_of_the_definition(settings):
     assert model.explain().shapley.shape[0] == len(X)
 
 
-@pytest.mark.parametrize("settings", [{}, {"sparsity": 0.5}, {"preset": "paper"}])
+@pytest.mark.parametrize("settings", [{}, {"form": Sinusoids(sparsity=0.5)}, {"preset": "paper"}])
 def test_deviations_of_relevance_are_those_of_functions_drawn(settings):
     X, Y = smooth(rows=20)
     model = RFFBLRRegressor(**settings).fit(X, Y)
@@ -101,11 +103,53 @@ def test_reports(tmp_path):
     model.save(tmp_path / "model.json")
     loaded = RFFBLRRegressor.load(tmp_path / "model.json")
     loaded.report(page)
-    with pytest.raises(ValueError, match="training data"):
-        loaded.explain(X)
+    assert loaded.explain(X[:1]).shapley.shape == (1, 3, 2)
     with pytest.raises(OSError):
         model.report(tmp_path / "nowhere" / "report.html")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["card.md", "model.json", "report.html"]
+
+
+@pytest.mark.parametrize("form", [None, Sinusoids(sparsity=0.5)])
+def test_a_loaded_model_explains_as_far_as_its_file_goes(form, tmp_path):
+    X, Y = smooth()
+    model = RFFBLRRegressor(form=form).fit(X, Y)
+    model.save(tmp_path / "model.json")
+    loaded = RFFBLRRegressor.load(tmp_path / "model.json")
+    expected, curve = model.explain(X[:2]), model.partial_dependence("x1", resolution=4)
+    background = None
+    if form is not None:
+        with pytest.raises(AttributeError, match=r"file of a model of this form \(sinusoids\) holds none.*background=rows"):
+            loaded.feature_importances_
+        with pytest.raises(ValueError, match="background=rows"):
+            loaded.explain(X)
+        background = X
+    else:
+        np.testing.assert_allclose(loaded.feature_importances_, model.feature_importances_, rtol=1e-9)
+    found = loaded.explain(X[:2], background=background)
+    np.testing.assert_allclose(found.shapley, expected.shapley, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.total, expected.total, rtol=1e-9)
+    np.testing.assert_allclose(loaded.partial_dependence("x1", 4, background), curve, rtol=0, atol=1e-9)
+    near = model.explain(X[:2], background=X[:5])
+    assert list(near.background) == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(near.base, model.predict(X[:5]).mean(axis=0), rtol=0, atol=1e-9)
+
+
+def test_explanations_of_shap(monkeypatch):
+    try:
+        import shap
+    except ImportError:
+        shap = types.SimpleNamespace(Explanation=types.SimpleNamespace)
+        monkeypatch.setitem(sys.modules, "shap", shap)
+    X, Y = smooth()
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=np.where(X[:, 0] > 0, "high", "low"), same=1.0)
+    parts = RFFBLRRegressor().fit(frame, Y).explain(frame[:4], return_std=True)
+    both, second = parts.to_shap(), parts.to_shap("y2")
+    assert list(both.feature_names) == ["a", "b", "c", "kind"] and list(both.data[0]) == list(frame.iloc[0, :4])
+    assert both.values.shape == (4, 4, 2) and both.base_values.shape == (4, 2)
+    np.testing.assert_array_equal(second.values, parts.shapley[..., 1])
+    np.testing.assert_allclose(second.base_values + second.values.sum(axis=1), parts.prediction[:, 1], atol=1e-9)
+    with pytest.raises(ValueError, match="there is no target 'lead'"):
+        parts.to_shap("lead")
 
 
 def test_relevance_is_computed_once_and_never_to_be_shown():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor
+from rffblr import Drawn, RFFBLRRegressor
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -17,7 +17,7 @@ ROWS = 4000
 
 # Few steps, as it is not about what is learned.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-FEW = {"features": 50, "max_iterations": 5}
+FEW = {"form": Drawn(features=50), "max_iterations": 5}
 
 
 def table(rows=ROWS, seed=0):
@@ -140,7 +140,7 @@ def test_weights_count(files, tmp_path):
 
 
 def test_errors(files, fitted, tmp_path):
-    fit, new = RFFBLRRegressor(features=20).fit_files, table(50)
+    fit, new = RFFBLRRegressor(form=Drawn(features=20)).fit_files, table(50)
     with pytest.raises(FileNotFoundError, match="no.csv"):
         fit(tmp_path / "no.csv", "t")
     with pytest.raises(FileNotFoundError, match="names no CSV"):
@@ -217,7 +217,7 @@ def test_an_interrupt_ends_it(files):
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            RFFBLRRegressor(features=1000).fit_files(files / "whole.csv", **ROLES)
+            RFFBLRRegressor(form=Drawn(features=1000)).fit_files(files / "whole.csv", **ROLES)
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor, RFFBLRWarning
+from rffblr import RFFBLRRegressor, RFFBLRWarning, Sinusoids
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
@@ -64,7 +64,7 @@ def test_frames_out_are_of_the_kind_that_came_in():
     assert list(out.columns) == ["zinc", "zinc_std", "zinc_lower", "zinc_upper"]
     assert out.index.equals(pandas.index)
     assert np.array_equal(out["zinc"], one.predict(pandas)) and one.predict(pandas).ndim == 1
-    two = RFFBLRRegressor(sparsity=0.9).fit(polars, pl.Series("zinc", Y[:, 0]))
+    two = RFFBLRRegressor(form=Sinusoids(sparsity=0.9)).fit(polars, pl.Series("zinc", Y[:, 0]))
     assert isinstance(two.predict_frame(polars), pl.DataFrame) and isinstance(two.sinusoids_, pl.DataFrame)
     assert isinstance(two.predict_frame(polars, frame_library="pandas"), pd.DataFrame)
     with pytest.raises(ValueError, match="write pandas or polars"):
@@ -248,3 +248,23 @@ def test_notes_name_what_would_mislead():
         model.predict(table)
     plain = RFFBLRRegressor().fit(*smooth(rows=60))
     assert plain.notes_ == []
+
+
+def test_lazy_frames_and_arrow_tables_are_read():
+    pl = pytest.importorskip("polars")
+    X, Y = smooth()
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "kind": np.where(X[:, 2] > 0, "high", "low")})
+    targets = pl.DataFrame({"t": Y[:, 0], "u": Y[:, 1]})
+    expected = RFFBLRRegressor().fit(frame, targets)
+    tables = [(frame.lazy(), targets.lazy())]
+    try:
+        import pyarrow  # noqa: F401
+
+        tables.append((frame.to_arrow(), targets.to_arrow()))
+    except ImportError:
+        pass
+    for table, target in tables:
+        model = RFFBLRRegressor().fit(table, target)
+        assert np.array_equal(model.predict(table), expected.predict(frame)) and list(model.feature_names_in_) == ["a", "b", "kind"]
+        assert model.score(table, target) == expected.score(frame, targets)
+        assert list(model.predict_frame(table).columns)[0] == "t" and model.check(table, target, cv=2).rows == 80

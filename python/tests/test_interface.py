@@ -8,10 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import smooth
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import rffblr
-from rffblr import RFFBLRRegressor, _rffblr, baselines
+from rffblr import Cosines, Drawn, Exact, RFFBLRRegressor, Sinusoids, _rffblr, baselines
 
+FORMS = [Exact, Drawn, Sinusoids, Cosines]
 OWN = {
     "preset": None,
     "missing": "impute",
@@ -22,39 +25,50 @@ OWN = {
 }
 
 
-def test_the_signature_has_the_settings_of_the_library():
+def test_every_setting_of_the_library_is_a_parameter_of_the_estimator_or_of_a_form():
     found = {name: parameter.default for name, parameter in inspect.signature(RFFBLRRegressor).parameters.items()}
-    settings = {name: None for name, *_ in _rffblr.settings()}
-    settings.pop("seed")  # random_state
-    assert found == {**settings, **OWN}
+    assert found == {**OWN, "form": None, "max_iterations": None, "target_transform": None}
+    forms = {name for form in FORMS for name in form().get_params()}
+    assert forms | {"max_iterations", "target_transform", "seed"} == {name for name, *_ in _rffblr.settings()}
+    text = " ".join(inspect.getdoc(RFFBLRRegressor).split())
+    for name, meaning, _, of_cosines, defaults in _rffblr.settings():
+        if name in ("max_iterations", "target_transform"):
+            assert f"{meaning}. [{defaults}]" in text
+        elif name != "seed":
+            assert any(meaning in " ".join(inspect.getdoc(form).split()) for form in FORMS), name
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_docs_have_every_setting_and_mark_those_of_drawn_cosines():
-    parts = re.split(r"\n(\w+) : ", inspect.getdoc(RFFBLRRegressor).split("Attributes\n")[0])
-    docs = dict(zip(parts[1::2], parts[2::2]))
-    X, Y = smooth(rows=20)
-    drawn = dict(RFFBLRRegressor(preset="paper", max_iterations=3).fit(X, Y).model_.settings())
-    assert "{settings}" not in RFFBLRRegressor.__doc__
-    for name, meaning, _, of_cosines, defaults in _rffblr.settings():
-        if name == "seed":
-            continue
-        text = " ".join(docs[name].split())
-        assert f"{meaning}. [{defaults}]" in text and ("(drawn cosines)" in text) == of_cosines, name
-        # A setting of drawn cosines chooses them: their number alone those of the learned kernel, any other the paper's.
-        if name == "features":
-            assert RFFBLRRegressor(features=10).fit(X, Y).model_.form == "drawn"
-        elif of_cosines:
-            fitted = dict(RFFBLRRegressor(max_iterations=3, **{name: drawn[name]}).fit(X, Y).model_.settings())
-            assert fitted == drawn
+def test_giving_a_default_changes_nothing():
+    X, Y = smooth(rows=30)
+    for preset in _rffblr.PRESETS:
+        plain = RFFBLRRegressor(preset=preset, max_iterations=20).fit(X, Y)
+        form = plain.settings_["form"]
+        for name, value in form.get_params().items():
+            if preset == "cosines" and name == "features":
+                value = "automatic"
+            given = RFFBLRRegressor(preset=preset, max_iterations=20, form=type(form)(**{name: value})) if preset != "default" else None
+            assert given is None or given.fit(X, Y).model_.to_json() == plain.model_.to_json(), name
+        assert RFFBLRRegressor(**plain.settings_).fit(X, Y).model_.to_json() == plain.model_.to_json()
+
+
+def test_forms_are_parameters_for_scikit_learn():
+    model = RFFBLRRegressor(form=Cosines(links=True))
+    assert model.get_params()["form__links"] is True and repr(model) == "RFFBLRRegressor(form=Cosines(links=True))"
+    copy = clone(model).set_params(form__links=False)
+    assert model.form.links is True and copy.form.links is False
+    X, Y = smooth(rows=40)
+    search = GridSearchCV(RFFBLRRegressor(form=Sinusoids()), {"form__sparsity": [0.5, 0.9]}, cv=2).fit(X, Y)
+    assert search.best_estimator_.settings_["form"].sparsity == search.best_params_["form__sparsity"]
 
 
 TYPED = """
 import numpy as np
-from rffblr import RFFBLRRegressor, baselines
+from rffblr import Cosines, RFFBLRRegressor, baselines
 
 def check(X: np.ndarray, flag: bool) -> None:
-    model = RFFBLRRegressor(input_scales=np.ones(3), links="true", weight_prior=[1e-6, 1e-6]).fit(X, X)
+    form = Cosines(input_scales=np.ones(3), links=True, weight_prior=[1e-6, 1e-6], spectrum="matern32")
+    model = RFFBLRRegressor(preset="paper", form=form).fit(X, X)
     reveal_type(model)
     reveal_type(baselines.Ridge().fit(X, X))
     reveal_type(RFFBLRRegressor.load("a"))
@@ -62,6 +76,17 @@ def check(X: np.ndarray, flag: bool) -> None:
     reveal_type(model.predict(X, return_std=True))
     reveal_type(model.predict(X, return_std=flag))
     reveal_type(model.loo_predict(return_std=flag))
+"""
+
+WRONG = """
+from rffblr import Cosines, RFFBLRRegressor, Sinusoids, baselines
+
+RFFBLRRegressor(preset="papr")
+RFFBLRRegressor(form="cosines")
+RFFBLRRegressor(missing="drop")
+Cosines(spectrum="sinc")
+Sinusoids(features=3)
+baselines.FNN(grid="fine")
 """
 
 
@@ -75,6 +100,9 @@ def test_types_are_known_to_a_checker(tmp_path):
     assert [text.split(".")[-1] for text in found[:3]] == ["RFFBLRRegressor", "Ridge", "RFFBLRRegressor"]
     assert ["tuple[numpy" in text for text in found[3:]] == [False, True, True, True]
     assert [" | " in text for text in found[3:]] == [False, False, True, True]
+    (tmp_path / "wrong.py").write_text(WRONG)
+    out, _, _ = api.run([f"--config-file={config}", f"--cache-dir={tmp_path}", str(tmp_path / "wrong.py")])
+    assert {int(line.split(":")[1]) for line in out.splitlines() if ": error:" in line} == {4, 5, 6, 7, 8, 9}, out
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -107,7 +135,7 @@ def test_values_of_python_are_those_of_the_command_line():
         "restarts": np.int64(2),
         "tolerance": 1e-4,
     }
-    fitted = dict(RFFBLRRegressor(preset="paper", **settings).fit(X, Y).model_.settings())
+    fitted = dict(RFFBLRRegressor(form=Cosines(**settings)).fit(X, Y).model_.settings())
     assert fitted["features"] == "30" and fitted["bandwidth"] == "0.1"
     assert fitted["input_scales"] == "1,0.5,0.25" and fitted["weight_prior"] == "1e-3,2e-3"
     assert fitted["link_scale"] == "unit" and fitted["weight_start"] == "10" and fitted["noise_start"] == "0.5"
@@ -127,7 +155,7 @@ def test_every_other_method_is_a_baseline():
 
 
 def test_docstrings_have_an_example_that_is_run():
-    public = [RFFBLRRegressor, *(getattr(baselines, name) for name in baselines.__all__)]
+    public = [RFFBLRRegressor, *FORMS, *(getattr(baselines, name) for name in baselines.__all__)]
     public += [getattr(module, name) for module in (rffblr.metrics, rffblr.scorers) for name in module.__all__]
     public += [rffblr.FeatureMap]
     methods = ["fit", "fit_files", "predict", "predict_interval", "predict_frame", "sample_y", "score", "loo_predict", "save"]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor
+from rffblr import Cosines, Drawn, RFFBLRRegressor, Sinusoids
 
 # Few rows, few cosines: next to the inputs everything else is small, but for the buffers of 64 MiB that a thread reserves
 # for its first matrix product, whatever its size. The peak is reset before the fit.
 MEASURE = """
 import numpy as np
 from pathlib import Path
-from rffblr import RFFBLRRegressor, baselines
+from rffblr import Cosines, RFFBLRRegressor, baselines
 
 def peak():
     status = Path("/proc/self/status").read_text()
@@ -38,7 +38,7 @@ print((peak() - before - 2**26) / X.nbytes)
 @pytest.mark.parametrize(
     "model",
     [
-        "RFFBLRRegressor(preset='paper', features=20, max_iterations=3, n_jobs=1)",
+        "RFFBLRRegressor(form=Cosines(features=20), max_iterations=3, n_jobs=1)",
         "RFFBLRRegressor(max_iterations=1, n_jobs=1)",
     ],
 )
@@ -47,7 +47,7 @@ def test_a_fit_needs_memory_for_the_standardised_inputs_and_no_more(model):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     copies = float(done.stdout)
     # The default compares transforms of the target on a part of the rows.
-    assert 0.4 < copies < (1.4 if "paper" in model else 1.9), f"{copies} copies of the inputs"
+    assert 0.4 < copies < (1.4 if "Cosines" in model else 1.9), f"{copies} copies of the inputs"
 
 
 def test_an_array_is_kept_and_not_copied():
@@ -59,7 +59,7 @@ def test_an_array_is_kept_and_not_copied():
     assert sys.getrefcount(X) == references
 
 
-@pytest.mark.parametrize("settings", [{}, {"preset": "paper"}, {"sparsity": 0.75}])
+@pytest.mark.parametrize("settings", [{}, {"preset": "paper"}, {"form": Sinusoids()}])
 def test_where_the_numbers_lie_changes_no_bit(settings):
     X, Y = smooth(rows=60)
     Y[3, 0] = np.nan
@@ -118,7 +118,7 @@ def test_memory_mapped_arrays(tmp_path):
         np.save(tmp_path / f"{name}.npy", form)
         mapped = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
         references = sys.getrefcount(mapped)
-        model = RFFBLRRegressor(max_iterations=3, features=20).fit(mapped, Y)
+        model = RFFBLRRegressor(max_iterations=3, form=Drawn(features=20)).fit(mapped, Y)
         assert model.model_.form == "drawn"
         assert (sys.getrefcount(mapped) > references) == (name == "c")
         predictions.append(model.predict(mapped))

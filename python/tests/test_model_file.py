@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor
+from rffblr import Cosines, RFFBLRRegressor, Sinusoids
 
 DOCS = Path(__file__).parents[2] / "docs"
 SCHEMA = json.loads((DOCS / "model-file.schema.json").read_text(encoding="utf-8"))
 FORMS = [
     {},
-    {"sparsity": 0.5},
+    {"form": Sinusoids(sparsity=0.5)},
     {"preset": "cosines", "max_iterations": 20},
-    {"preset": "paper", "features": 30, "bandwidth": 0.1, "input_scales": [1.0, 0.5, 0.2], "pruning": 0.5},
+    {"form": Cosines(features=30, bandwidth=0.1, input_scales=[1.0, 0.5, 0.2], pruning=0.5)},
 ]
 
 

@@ -8,7 +8,7 @@ from conftest import smooth
 from scipy import stats
 from sklearn.metrics import r2_score
 
-from rffblr import RFFBLRRegressor, baselines, metrics, scorers
+from rffblr import Cosines, Drawn, RFFBLRRegressor, Sinusoids, baselines, metrics, scorers
 
 
 def kernel_of(group, A, B):
@@ -75,7 +75,7 @@ def test_leave_one_out_is_leaving_one_out(tmp_path):
         assert model.loo_predict()[i, 0] == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize("settings", [{"sparsity": 0.75}, {"preset": "paper"}, {"links": True, "max_iterations": 1000}])
+@pytest.mark.parametrize("settings", [{"form": Sinusoids()}, {"preset": "paper"}, {"form": Cosines(links=True), "max_iterations": 1000}])
 def test_sinusoids_and_links_are_the_function(settings):
     X, Y = smooth(rows=60)
     model = RFFBLRRegressor(**settings).fit(X, Y)
@@ -94,10 +94,10 @@ def test_the_view_as_a_kernel_machine():
     X, Y = smooth(rows=50)
     view = RFFBLRRegressor().fit(X, Y).kernel_view_
     assert view.coefficients.shape == (50, 2) and view.kernel_max_error == 0
-    drawn = RFFBLRRegressor(preset="paper", features=400, precision="tied", pruning="never").fit(X, Y).kernel_view_
+    drawn = RFFBLRRegressor(form=Cosines(features=400, precision="tied", pruning="never")).fit(X, Y).kernel_view_
     assert 0 < drawn.kernel_rms_error < 0.2
     # Nobody drew the sinusoids of a sparse model from a kernel, and those of a learned one have three families.
-    for settings in [{"sparsity": 0.75}, {"features": 20}]:
+    for settings in [{"form": Sinusoids()}, {"form": Drawn(features=20)}]:
         without = RFFBLRRegressor(**settings).fit(X, Y)
         assert not hasattr(without, "kernel_view_") and "kernel_view_" not in dir(without)
         with pytest.raises(AttributeError, match="have no kernel view; fit"):
@@ -135,7 +135,7 @@ def test_draws_have_the_moments_of_the_prediction():
 def test_a_factor_on_all_weights_changes_nothing():
     X, Y = smooth(rows=40)
     weights = np.random.default_rng(0).uniform(0.5, 4, 40)
-    for model in [RFFBLRRegressor(), RFFBLRRegressor(sparsity=0.75), baselines.Ridge(), baselines.GaussianProcess()]:
+    for model in [RFFBLRRegressor(), RFFBLRRegressor(form=Sinusoids()), baselines.Ridge(), baselines.GaussianProcess()]:
         one = model.fit(X, Y, sample_weight=weights).predict(X, True)
         assert np.array_equal(model.fit(X, Y, sample_weight=2 * weights).predict(X, True), one)
         for factor in [10, 1 / 40]:
@@ -235,7 +235,7 @@ def test_relevance_is_the_variance_lost_by_exchanging_an_input():
     """By the definition: one input of a row is taken from every other row."""
     X, Y = smooth(rows=40)
     X = np.column_stack([X, np.ones(40)])
-    for settings in ({}, {"sparsity": 0.75}):
+    for settings in ({}, {"form": Sinusoids()}):
         model = RFFBLRRegressor(**settings).fit(X, Y)
         found = model.relevance_
         assert found.shape == (4, 2) and not found[3].any()
@@ -288,3 +288,39 @@ def test_scores_name_what_they_cannot_use():
     ]:
         with pytest.raises(ValueError, match=words):
             question()
+
+
+def test_several_coverages_and_joint_covariances():
+    X, Y = smooth()
+    model = RFFBLRRegressor(target_transform="none").fit(X, Y)
+    lower, upper = model.predict_interval(X[:5], coverage=[0.5, 0.9])
+    assert lower.shape == upper.shape == (5, 2, 2)
+    for at, coverage in enumerate([0.5, 0.9]):
+        one = model.predict_interval(X[:5], coverage=coverage)
+        assert np.array_equal(lower[..., at], one[0]) and np.array_equal(upper[..., at], one[1])
+    for model in [model, RFFBLRRegressor(form=Drawn(features=32), target_transform="none").fit(X, Y)]:
+        mean, cov = model.predict(X[:5] + 0.1, return_cov=True)
+        std = model.predict(X[:5] + 0.1, return_std=True)[1]
+        assert cov.shape == (5, 5, 2) and np.array_equal(mean, model.predict(X[:5] + 0.1))
+        np.testing.assert_allclose(np.sqrt(np.diagonal(cov)).T, std, rtol=1e-6)
+        draws = model.sample_y(X[:5] + 0.1, n_samples=4000)
+        drawn = np.cov(draws[:, 1])
+        assert np.abs(drawn - cov[:, :, 1]).max() < 5 * np.sqrt(2 / 4000) * std[:, 1].max() ** 2
+    assert RFFBLRRegressor(target_transform="none").fit(X, Y[:, 0]).predict(X[:3], return_cov=True)[1].shape == (3, 3)
+    with pytest.raises(ValueError, match="learned transformed.*draw from it"):
+        RFFBLRRegressor(target_transform="log").fit(X, np.exp(Y)).predict(X, return_cov=True)
+    with pytest.raises(ValueError, match="ask for one of them"):
+        model.predict(X, return_std=True, return_cov=True)
+
+
+def test_draws_at_many_rows_are_those_of_the_posterior():
+    X, Y = smooth()
+    model = RFFBLRRegressor(target_transform="none").fit(X, Y[:, 0])
+    new = np.random.default_rng(1).normal(size=(600, 3))
+    new[300:] = new[:300]  # rows that are there twice have the same value of the function
+    draws = model.sample_y(new, n_samples=400, noise=False)
+    mean, std = model.predict(new, return_std=True)
+    spread = np.sqrt(std**2 - model.nugget_std_[0] ** 2)
+    assert np.abs(draws[300:] - draws[:300]).max() < 1e-3 * std.max()
+    assert np.abs((draws.mean(axis=1) - mean) / spread).max() < 5 / np.sqrt(400)
+    np.testing.assert_allclose(draws.std(axis=1), spread, rtol=0.25)

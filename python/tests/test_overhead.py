@@ -22,6 +22,6 @@ def test_a_fit_from_python_costs_what_it_costs_in_the_library():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_predictions_are_no_slower_than_the_formula_in_numpy():
-    for in_numpy, settings in [("machine_in_numpy", {}), ("cosines_in_numpy", {"preset": "paper", "pruning": "never"})]:
+    for in_numpy, settings in [("machine_in_numpy", {}), ("cosines_in_numpy", {"form": Cosines(pruning="never")})]:
         here, formula = bench().predict_ratio(100_000, 1, getattr(bench(), in_numpy), 100, **settings)
         assert here < formula, settings

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import smooth
 
-from rffblr import RFFBLRRegressor, baselines
+from rffblr import Cosines, RFFBLRRegressor, baselines
 
 
 def busy():
@@ -44,7 +44,7 @@ def interrupted(work, after):
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
 @pytest.mark.parametrize(
     "estimator, rows",
-    [(RFFBLRRegressor(), 1500), (RFFBLRRegressor(preset="paper", tolerance=1e-12), 1000), (baselines.SBELM(), 300)],
+    [(RFFBLRRegressor(), 1500), (RFFBLRRegressor(form=Cosines(tolerance=1e-12)), 1000), (baselines.SBELM(), 300)],
 )
 def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
     X, Y = smooth(rows=rows, inputs=10, targets=4)
@@ -64,10 +64,12 @@ def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
         lambda model, X, page: model.explain(X, return_std=True),
         lambda model, X, page: model.relevance_,
         lambda model, X, page: model.report(page),
-        lambda model, X, page: model.sample_y(np.tile(X, (20, 1)), 50),
+        lambda model, X, page: model.sample_y(np.tile(X, (6, 1)), 50),
+        lambda model, X, page: model.predict(np.tile(X, (100, 1)), return_std=True),
+        lambda model, X, page: model.partial_dependence((0, 1), resolution=60),
         lambda model, X, page: model.check(X, smooth(rows=600, inputs=30)[1]),
     ],
-    ids=["explain", "relevance", "report", "sample", "check"],
+    ids=["explain", "relevance", "report", "sample", "predict", "dependence", "check"],
 )
 @pytest.mark.filterwarnings("ignore::rffblr.RFFBLRWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_questions_hear_an_interrupt(question, tmp_path):
@@ -79,6 +81,11 @@ def test_questions_hear_an_interrupt(question, tmp_path):
             question(model, X, tmp_path / "page.html")
 
     assert interrupted(ask, after=0.1) < 1.0
+    # And the threads of the library do not go on for long: 0.1 s on a machine that has nothing else to do.
+    end = time.monotonic() + 2.0
+    while busy() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not busy()
 
 
 def test_other_threads_go_on_during_a_fit():

@@ -27,7 +27,7 @@ Examples:
 pub struct Arguments {
     /// Model file written by fit
     model: PathBuf,
-    /// Table with the inputs of the model: CSV, TSV, ARFF, Parquet, Excel or OpenDocument, also packed by gzip or zstd; -
+    /// Table with the inputs of the model: CSV, TSV, ARFF, Parquet, Arrow, Excel or OpenDocument, also packed by gzip or zstd; -
     /// for standard input
     data: PathBuf,
     /// File to write, ending in .csv or .parquet; - for CSV on standard output

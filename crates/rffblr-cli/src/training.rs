@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// A table and the parts its columns play.
 #[derive(clap::Args)]
 pub struct TableArguments {
-    /// Table to learn from: CSV, TSV, ARFF, Parquet, Excel or OpenDocument, also packed by gzip or zstd; - for standard
+    /// Table to learn from: CSV, TSV, ARFF, Parquet, Arrow, Excel or OpenDocument, also packed by gzip or zstd; - for standard
     /// input; or a name of `rffblr data list`
     pub data: PathBuf,
     /// Columns to predict: names such as a,b,c, patterns such as 'lab_*', positions such as #3, or last:3; a name that

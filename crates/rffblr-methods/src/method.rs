@@ -6,11 +6,13 @@ use crate::baselines::{
 };
 use crate::select::Plan;
 use rffblr::data::Dataset;
+use rffblr::internals::file_value;
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::metrics::HeldOut;
 use rffblr::table::nearest;
 use rffblr::{CosineSettings, Error, Form, Laws, Model, Result, Settings, TargetTransforms, fit};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fmt;
 
 /// A way to learn from data.
@@ -24,12 +26,21 @@ pub trait Method: Sync {
     /// Learns from data as the plan says. The same data and seed give the same bits for any number of threads. NaN
     /// targets are cells that were not observed; a method that cannot use them refuses them by an error.
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> Result<Box<dyn Predictor>>;
+
+    /// The predictor with this [`Predictor::state`], which predicts the same bits. As written here, for methods that learn a
+    /// [`Model`].
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        Ok(Box::new(Model::from_json(&state.to_string())?))
+    }
 }
 
 /// What a method has learned.
 pub trait Predictor: Send + Sync {
     /// Predicts the targets of each row of inputs.
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast>;
+
+    /// Everything that was learned, for [`Method::restore`].
+    fn state(&self) -> Result<Value>;
 
     /// How many features the prediction is made of, for methods that choose among features.
     fn active_features(&self) -> Option<usize>;
@@ -130,6 +141,10 @@ impl Predictor for Model {
         let prediction = Model::predict(self, inputs)?;
         let laws = prediction.laws().cloned();
         Ok(Forecast { mean: prediction.point(), std: Some(prediction.std), laws })
+    }
+
+    fn state(&self) -> Result<Value> {
+        file_value(self)
     }
 
     fn active_features(&self) -> Option<usize> {

@@ -67,7 +67,7 @@ pub enum TableError {
     /// A zero byte: not a text file.
     #[error(
         "{file}, line {line}: found a zero byte, so this is not plain text; tables are read from CSV, TSV, ARFF, \
-         Parquet, Excel and OpenDocument files, also packed by gzip or zstd"
+         Parquet, Arrow, Excel and OpenDocument files, also packed by gzip or zstd"
     )]
     Binary { file: String, line: u64 },
 
@@ -209,9 +209,9 @@ pub enum TableError {
     )]
     Codec { file: String, column: String, codec: String },
 
-    /// A damaged or truncated Parquet file.
-    #[error("{file} is not a readable Parquet file ({message}); write or copy it again")]
-    Parquet { file: String, message: String },
+    /// A damaged or truncated file of columns.
+    #[error("{file} is not a readable {format} file ({message}); write or copy it again")]
+    Damaged { file: String, format: &'static str, message: String },
 
     /// The file differed between the two passes over it.
     #[error("{file} changed while it was being read; try again once it is complete")]

@@ -3,13 +3,12 @@
 use super::TableError;
 
 /// First bytes of a kind of file, what it is called, and what to do with it.
-const KINDS: [(&[u8], &str, &str); 20] = [
+const KINDS: [(&[u8], &str, &str); 19] = [
     (
-        b"ARROW1",
-        "an Arrow or Feather file",
-        "write it as Parquet, for example with pandas: df.to_parquet('table.parquet')",
+        b"FEA1",
+        "a Feather file of version 1",
+        "write it again, for example with pandas: pd.read_feather(…).to_feather('table.feather')",
     ),
-    (b"FEA1", "a Feather file", "write it as Parquet, for example with pandas: df.to_parquet('table.parquet')"),
     (b"\x89HDF", "an HDF5 file", "write the table in it as Parquet or CSV"),
     (b"CDF\x01", "a NetCDF file", "write the table in it as Parquet or CSV"),
     (b"\x93NUMPY", "a NumPy array", "write it as CSV with names in the first line"),

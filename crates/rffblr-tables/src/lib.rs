@@ -1,5 +1,5 @@
-//! Tables on disk: reading CSV, TSV, ARFF, Parquet and workbooks (.xlsx, .xls, .ods) into typed columns, and writing CSV and
-//! Parquet. Files may be packed by gzip or zstd, and text be UTF-8, UTF-16 or Latin-1.
+//! Tables on disk: reading CSV, TSV, ARFF, Parquet, Arrow (Feather) and workbooks (.xlsx, .xls, .ods) into typed columns,
+//! and writing CSV and Parquet. Files may be packed by gzip or zstd, and text be UTF-8, UTF-16 or Latin-1.
 //!
 //! A column is numeric (missing cells are NaN) or text (cells are codes into a list of levels). Text files
 //! carry no types, so [`read`] decides per column and refuses what looks like a slip: a few words in a
@@ -39,6 +39,7 @@
 struct Guide;
 
 mod arff;
+mod arrow;
 mod cells;
 mod delimited;
 mod delimiter;
@@ -92,7 +93,7 @@ impl TableFile {
         let mut source = Source::new(path)?;
         let format = format_of(&mut source, path, options)?;
         match format {
-            Format::Parquet => {}
+            Format::Parquet | Format::Arrow => {}
             Format::Workbook => {
                 let bytes = source.all()?;
                 let text = workbook::sheet(source.name(), bytes, options.sheet.as_deref())?;
@@ -113,6 +114,7 @@ impl TableFile {
             }
             Format::Arff => arff::names(&mut self.source),
             Format::Parquet => parquet::names(&mut self.source),
+            Format::Arrow => arrow::names(&mut self.source),
         }
     }
 
@@ -152,6 +154,7 @@ impl TableFile {
             }
             Format::Arff => arff::read(&mut self.source, options),
             Format::Parquet => parquet::read(&mut self.source, options),
+            Format::Arrow => arrow::read(&mut self.source, options),
         }
     }
 
@@ -180,6 +183,9 @@ fn format_of(source: &mut Source, path: &Path, options: &ReadOptions) -> Result<
     if head.starts_with(b"PAR1") {
         return Ok(Format::Parquet);
     }
+    if head.starts_with(arrow::MAGIC) {
+        return Ok(Format::Arrow);
+    }
     if is_workbook(&head) {
         return Ok(Format::Workbook);
     }
@@ -207,6 +213,7 @@ fn format_of_name(path: &Path) -> Option<Format> {
         "tsv" | "tab" => Some(Format::Tsv),
         "arff" => Some(Format::Arff),
         "parquet" | "pq" => Some(Format::Parquet),
+        "arrow" | "feather" | "ftr" => Some(Format::Arrow),
         "xlsx" | "xlsm" | "xlsb" | "xls" | "ods" => Some(Format::Workbook),
         _ => None,
     }

@@ -57,7 +57,11 @@ pub(super) fn open(file: &str, path: &Path) -> Result<File, TableError> {
 /// must not take the program down.
 pub(super) fn guarded<T>(file: &str, read: impl FnOnce() -> Result<T, TableError>) -> Result<T, TableError> {
     caught(read).unwrap_or_else(|| {
-        Err(TableError::Parquet { file: file.to_owned(), message: String::from("its parts contradict each other") })
+        Err(TableError::Damaged {
+            format: "Parquet",
+            file: file.to_owned(),
+            message: String::from("its parts contradict each other"),
+        })
     })
 }
 
@@ -75,7 +79,7 @@ pub(super) struct Stored {
 
 /// What a number that is stored stands for.
 #[derive(Clone, Copy)]
-enum Meaning {
+pub(super) enum Meaning {
     /// Itself times this.
     Number(f64),
     /// A moment, in units of so many seconds since 1970.
@@ -136,7 +140,7 @@ pub(super) fn reader<R: ChunkReader + 'static>(file: &str, input: R) -> Result<S
 }
 
 fn damaged(file: &str, error: ParquetError) -> TableError {
-    TableError::Parquet { file: file.to_owned(), message: error.to_string() }
+    TableError::Damaged { format: "Parquet", file: file.to_owned(), message: error.to_string() }
 }
 
 /// Reads all rows of some columns, row group by row group, in pieces that the sink asks for.
@@ -328,7 +332,8 @@ impl Stored {
                 column: self.name.clone(),
             }),
             (Ok(values), None) => Ok(values),
-            (Err(error), _) => Err(TableError::Parquet {
+            (Err(error), _) => Err(TableError::Damaged {
+                format: "Parquet",
                 file: file.to_owned(),
                 message: format!("column {}, near data row {}: {error}", excerpt(&self.name), first + 1),
             }),
@@ -338,7 +343,7 @@ impl Stored {
 
 impl Meaning {
     /// Numbers as they are stored, as what they stand for.
-    fn apply(self, values: Values) -> Values {
+    pub(super) fn apply(self, values: Values) -> Values {
         let Values::Numeric(mut numbers) = values else { return values };
         let text: &dyn Fn(f64) -> String = match self {
             Meaning::Number(factor) => {

@@ -78,6 +78,12 @@ pub enum Error {
     /// A target column has no observed cell.
     #[error("target \"{0}\" has no observed value; remove it or supply at least one row in which it is known")]
     TargetUnobserved(String),
+    /// The joint distribution of observations was asked for, and a target is learned transformed.
+    #[error(
+        "target \"{0}\" is learned transformed, so that its observations have no joint normal distribution; draw from it \
+         instead, or fit with target-transform none"
+    )]
+    TransformedCovariance(String),
     /// Columns that are said to be the levels of one text do not fit the inputs.
     #[error(
         "columns {block:?} cannot be the levels of one text; give ranges of the {inputs} inputs, counted from 0, in \

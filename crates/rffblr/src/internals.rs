@@ -5,12 +5,14 @@ pub use crate::adam::Adam;
 pub use crate::data::dataset::{check_inputs, expect_count};
 pub use crate::data::roles::numbers;
 pub use crate::files::{WholeFile, folder_of, hex, is_device, write_whole};
+pub use crate::interrupt::{Interrupted, ended_by, go_on};
 pub use crate::kernel::ascent::{Tolerance, climb};
 pub use crate::linalg::dense::{
-    Accumulate, Cholesky, Spectral, dot, fill_upper, map_columns, multiply, outer, product, scale_columns, scale_rows,
-    select_columns, select_rows,
+    Accumulate, Cholesky, Spectral, alone, dot, fill_upper, map_columns, multiply, outer, product, scale_columns,
+    scale_rows, select_columns, select_rows,
 };
 pub use crate::model::file::file_value;
+pub use crate::packed::{doubles, from_doubles};
 pub use crate::problem::{Group, Problem};
 pub use crate::table::cells::{Cells, Levels};
 pub use crate::table::check_names;

@@ -56,6 +56,7 @@ pub mod fourier;
 mod golden;
 #[doc(hidden)]
 pub mod internals;
+mod interrupt;
 pub mod kernel;
 pub mod linalg;
 pub mod memory;

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 /// Numbers as they are.
-pub(crate) fn doubles(numbers: impl Iterator<Item = f64>) -> String {
+pub fn doubles(numbers: impl Iterator<Item = f64>) -> String {
     STANDARD.encode(numbers.flat_map(f64::to_le_bytes).collect::<Vec<u8>>())
 }
 
@@ -13,7 +13,8 @@ pub(crate) fn singles(numbers: impl Iterator<Item = f64>) -> String {
     STANDARD.encode(numbers.flat_map(|v| (v as f32).to_le_bytes()).collect::<Vec<u8>>())
 }
 
-pub(crate) fn from_doubles(text: &str) -> Option<Vec<f64>> {
+/// What [`doubles`] packed.
+pub fn from_doubles(text: &str) -> Option<Vec<f64>> {
     unpacked(text, f64::from_le_bytes)
 }
 

@@ -5,7 +5,10 @@
 //! ∂L/∂θ = ½ Σ (VVᵀ − C K⁻¹) ∘ ∂K/∂θ with V = K⁻¹Y. Cost N³ an evaluation.
 
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use super::{require_few, require_observed};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
@@ -49,13 +52,17 @@ struct Solved {
     coefficients: Mat<f64>,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     scales: Scales,
+    #[serde(with = "super::stored::matrix")]
     inputs: Mat<f64>,
     kernel: Kernel,
     noise: f64,
+    #[serde(with = "super::stored::cholesky")]
     factor: Cholesky,
     /// K⁻¹Y.
+    #[serde(with = "super::stored::matrix")]
     coefficients: Mat<f64>,
 }
 
@@ -89,6 +96,10 @@ impl Method for GaussianProcess {
         };
         let inputs = training.inputs;
         Ok(Box::new(Fitted { scales, inputs, kernel, noise, factor, coefficients }))
+    }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
     }
 }
 
@@ -174,6 +185,10 @@ impl Predictor for Fitted {
         };
         let std = Mat::from_fn(mean.nrows(), mean.ncols(), |j, _| deviation(j));
         Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?), laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

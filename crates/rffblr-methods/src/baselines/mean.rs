@@ -4,16 +4,20 @@
 //! method that does not beat it has learned nothing from the inputs.
 
 use super::check_question;
+use super::stored::{restored, stored};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::Result;
 use rffblr::data::{Dataset, Standardiser};
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Predicts the training mean of each task, with the training standard deviation.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingMean;
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     input_names: Vec<String>,
     mean: Vec<f64>,
@@ -34,6 +38,10 @@ impl Method for TrainingMean {
         // A standardiser gives constant columns scale one, to divide by; their deviation is zero.
         let std = scale.into_iter().enumerate().map(|(task, s)| if is_constant(data, task) { 0.0 } else { s });
         Ok(Box::new(Fitted { input_names: data.input_names().to_vec(), mean, std: std.collect() }))
+    }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
     }
 }
 
@@ -70,6 +78,10 @@ impl Predictor for Fitted {
         check_question(inputs, &self.input_names)?;
         let repeat = |values: &[f64]| Mat::from_fn(inputs.nrows(), values.len(), |_, task| values[task]);
         Ok(Forecast { mean: repeat(&self.mean), std: Some(repeat(&self.std)), laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

@@ -14,6 +14,7 @@ mod mtfl;
 mod ridge;
 mod sbelm;
 mod scales;
+pub(crate) mod stored;
 
 pub use fnn::{Activation, Fnn};
 pub use gorelm::GorElm;

@@ -6,20 +6,25 @@
 //! Gram matrix serves every λ and every task observed in the same rows.
 
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Forecast, Method, Predictor};
 use crate::select::Plan;
 use rffblr::Result;
 use rffblr::data::Dataset;
 use rffblr::internals::{Accumulate, Group, Problem, Spectral, dot, multiply, outer, scale_rows};
 use rffblr::linalg::{Mat, MatRef, Threads};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Ridge regression with generalised cross-validation.
 #[derive(Clone, Copy, Debug)]
 pub struct Ridge;
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     scales: Scales,
     /// D×C weights and C intercepts for standardised inputs and targets.
+    #[serde(with = "super::stored::matrix")]
     weights: Mat<f64>,
     intercepts: Vec<f64>,
     /// √GCV: the expected error of a new observation, standardised.
@@ -57,6 +62,10 @@ impl Method for Ridge {
             }
         }
         Ok(Box::new(fitted))
+    }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
     }
 }
 
@@ -221,6 +230,10 @@ impl Predictor for Fitted {
         }
         let std = Mat::from_fn(mean.nrows(), mean.ncols(), |_, c| self.errors[c]);
         Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?), laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

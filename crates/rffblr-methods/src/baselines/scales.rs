@@ -4,8 +4,10 @@ use super::check_question;
 use rffblr::data::{Dataset, Standardiser};
 use rffblr::linalg::{Mat, MatRef};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// The scales of training data and the names of their columns.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Scales {
     input_names: Vec<String>,
     target_names: Vec<String>,

@@ -112,7 +112,8 @@ pub type Report<'a> = &'a mut (dyn FnMut(usize, Mat<f64>) + 'a);
 /// not reported, or whose predictions are not finite, scores −∞; if that is so for every point, the fit is refused.
 ///
 /// Inner folds run in parallel if the current rayon pool has several threads; the choice does not depend on it. With
-/// fewer than four rows, or if no inner fold can be scored (too many missing targets), the first point is chosen.
+/// fewer than four rows, or if no inner fold can be scored (too many missing targets, or none that varies), the first point
+/// is chosen.
 pub fn choose(
     method: &'static str,
     points: usize,
@@ -239,13 +240,18 @@ fn score_fold(
     for (row, _) in held_out.iter().enumerate().filter(|&(_, &row)| data.weights().is_some_and(|w| w[row] == 0.0)) {
         truth.row_mut(row).iter_mut().for_each(|cell| *cell = f64::NAN);
     }
-    let observed = (0..truth.ncols()).any(|task| truth.col_as_slice(task).iter().any(|y| !y.is_nan()));
+    // R² of a target that does not vary is not defined.
+    let varies = |task: usize| {
+        let mut known = truth.col_as_slice(task).iter().filter(|y| !y.is_nan());
+        known.next().is_some_and(|first| known.any(|y| y != first))
+    };
+    let scored = (0..truth.ncols()).any(varies);
     let train = match data.select(&rows) {
         // A target may be observed in the held-out rows alone, or all weight lie there.
         Err(Error::TargetUnobserved(_) | Error::Weights(_)) => return Ok(None),
         train => train?,
     };
-    if !observed {
+    if !scored {
         return Ok(None);
     }
     let held_out = HeldOutRows { inputs: select_rows(data.inputs(), held_out), targets: truth };

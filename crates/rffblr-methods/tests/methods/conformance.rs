@@ -101,6 +101,35 @@ fn the_seed_decides_and_threads_do_not() {
 }
 
 #[test]
+fn what_was_learned_is_kept_bit_for_bit() {
+    let data = smooth(40, 3, 2, 60);
+    let questions = normal(20, 3, 61);
+    each(|name, method| {
+        let fitted = fit(method, &data, 2).unwrap();
+        let text = fitted.state().unwrap().to_string();
+        let again = method.restore(serde_json::from_str(&text).unwrap()).unwrap();
+        let answers = [&fitted, &again].map(|known| bits(&known.predict(questions.as_ref()).unwrap()));
+        assert!(answers[0] == answers[1], "{name}");
+        assert_eq!((fitted.chosen(), fitted.active_features()), (again.chosen(), again.active_features()), "{name}");
+        assert!(method.restore(serde_json::Value::Null).is_err(), "{name}");
+    });
+}
+
+/// Small inner folds of a target with few values hold out rows in which it does not vary.
+#[test]
+fn targets_of_few_values_and_constant_ones_are_learned() {
+    let inputs = normal(20, 3, 62);
+    let targets = |levels: usize| Mat::from_fn(20, 1, |n, _| (n % levels) as f64);
+    for levels in [1, 2] {
+        let data = Dataset::new(inputs.clone(), targets(levels)).unwrap();
+        each(|name, method| {
+            let fitted = method.fit(&data, &Plan { grid: Grid::Coarse, ..Plan::seeded(0) });
+            assert_sound(name, &fitted.unwrap().predict(inputs.as_ref()).unwrap(), 20, 1);
+        });
+    }
+}
+
+#[test]
 fn missing_targets_are_used_or_refused() {
     let data = with_gaps(&smooth(50, 3, 2, 54), 5);
     let (mut used, mut refused) = (Vec::new(), Vec::new());

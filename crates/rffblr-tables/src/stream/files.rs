@@ -124,6 +124,7 @@ impl Part {
                 return Ok((part, Header::Parquet(description)));
             }
             Format::Parquet => "a packed Parquet file",
+            Format::Arrow => "an Arrow file",
             Format::Arff => "ARFF",
             Format::Workbook => "a workbook",
         };

@@ -13,28 +13,32 @@ fn file(name: &str) -> Table {
 fn all_readable_types_in_all_layouts() {
     // Small row groups with dictionaries and snappy; second page version with zstd; plain and uncompressed.
     for name in ["types.parquet", "types_v2_zstd.parquet", "types_plain.parquet"] {
-        let table = file(name);
-        assert_eq!((table.rows(), table.columns().len()), (5, 13), "{name}");
-        for (column, expected) in [
-            ("int8", [-128.0, NAN, 127.0, 0.0, 5.0]),
-            ("int32", [-2147483648.0, 2147483647.0, NAN, 0.0, 1.0]),
-            ("int64", [-1099511627776.0, 1099511627776.0, 3.0, NAN, 1.0]),
-            ("uint8", [0.0, 255.0, NAN, 1.0, 2.0]),
-            ("uint32", [4294967295.0, 0.0, 1.0, 2.0, NAN]),
-            ("uint64", [9223372036854775808.0, 0.0, 1.0, 2.0, NAN]),
-            ("float", [0.5, -1.25, NAN, NAN, 1e10]),
-            ("double", [0.1, 1e-300, NAN, NAN, -2.5]),
-            ("bool", [1.0, 0.0, NAN, 1.0, 0.0]),
-            ("nothing", [NAN; 5]),
-        ] {
-            assert!(same(numbers(&table, column), &expected), "{name} {column}");
-        }
-        assert_eq!(texts(&table, "text"), [Some("b"), Some("a"), None, Some(""), Some("b")]);
-        assert_eq!(levels(&table, "text"), ["b", "a", ""]);
-        assert_eq!(texts(&table, "large"), [Some("ä,\n\""), Some("x"), Some("NA"), None, Some("x")]);
-        assert_eq!(texts(&table, "category"), [Some("hi"), Some("lo"), Some("hi"), None, Some("lo")]);
+        expect_all_types(name, &file(name));
     }
     assert_eq!(numbers(&file("required.parquet"), "x"), [1.5, 2.5]);
+}
+
+/// The table of all readable types, however it was written.
+pub fn expect_all_types(name: &str, table: &Table) {
+    assert_eq!((table.rows(), table.columns().len()), (5, 13), "{name}");
+    for (column, expected) in [
+        ("int8", [-128.0, NAN, 127.0, 0.0, 5.0]),
+        ("int32", [-2147483648.0, 2147483647.0, NAN, 0.0, 1.0]),
+        ("int64", [-1099511627776.0, 1099511627776.0, 3.0, NAN, 1.0]),
+        ("uint8", [0.0, 255.0, NAN, 1.0, 2.0]),
+        ("uint32", [4294967295.0, 0.0, 1.0, 2.0, NAN]),
+        ("uint64", [9223372036854775808.0, 0.0, 1.0, 2.0, NAN]),
+        ("float", [0.5, -1.25, NAN, NAN, 1e10]),
+        ("double", [0.1, 1e-300, NAN, NAN, -2.5]),
+        ("bool", [1.0, 0.0, NAN, 1.0, 0.0]),
+        ("nothing", [NAN; 5]),
+    ] {
+        assert!(same(numbers(table, column), &expected), "{name} {column}");
+    }
+    assert_eq!(texts(table, "text"), [Some("b"), Some("a"), None, Some(""), Some("b")]);
+    assert_eq!(levels(table, "text"), ["b", "a", ""]);
+    assert_eq!(texts(table, "large"), [Some("ä,\n\""), Some("x"), Some("NA"), None, Some("x")]);
+    assert_eq!(texts(table, "category"), [Some("hi"), Some("lo"), Some("hi"), None, Some("lo")]);
 }
 
 /// Reads `odd.parquet` with only `column` and the sound column 'x'.

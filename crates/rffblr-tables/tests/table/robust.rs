@@ -47,7 +47,7 @@ proptest! {
 
     #[test]
     fn random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        for format in [Format::Csv, Format::Tsv, Format::Arff, Format::Parquet] {
+        for format in [Format::Csv, Format::Tsv, Format::Arff, Format::Parquet, Format::Arrow] {
             attempt(format, &bytes);
         }
         // Without zero bytes, which end the reading of text at once.
@@ -86,5 +86,18 @@ proptest! {
             bytes[at] = byte;
         }
         attempt(Format::Parquet, &bytes);
+    }
+
+    #[test]
+    fn damaged_arrow(changes in changes(), which in 0usize..3) {
+        let name = ["types.feather", "types_zstd.feather", "types_plain.arrow"][which];
+        let bytes = std::fs::read(data(name)).unwrap();
+        attempt(Format::Arrow, &mutate(&bytes, &changes));
+        let mut bytes = bytes;
+        for (position, _, byte) in changes {
+            let at = (position * bytes.len() as f64) as usize;
+            bytes[at] = byte;
+        }
+        attempt(Format::Arrow, &bytes);
     }
 }

@@ -4,6 +4,7 @@
 //! once for all pairs of rows.
 
 use super::game::{LANES, Lane, Rules, Scratch, play};
+use crate::interrupt::go_on;
 use crate::kernel::Family;
 use crate::simd::vectorised;
 
@@ -31,6 +32,7 @@ impl Games<'_> {
         let (to, back) = (factors(x), factors(z));
         let mut scratch = Scratch::new(*players);
         for (from, share) in self.share.iter().enumerate() {
+            go_on();
             let z_place = from * players..(from + 1) * players;
             for row in 0..x.len() / players {
                 let place = row * players..(row + 1) * players;

@@ -3,6 +3,7 @@
 use super::functional::{Applied, Terms, apply};
 use super::{Background, Explainer, Kind};
 use crate::error::Result;
+use crate::interrupt::go_on;
 use crate::kernel::{Distances, Family, Kernel, KernelMachine};
 use crate::linalg::{Mat, Threads, dot};
 use crate::model::{Part, Waves};
@@ -236,6 +237,7 @@ fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: 
     let average = |d: usize| dot(&background.share, background.standardised.col_as_slice(d));
     let mut out = Mat::zeros(terms, set.values.nrows());
     for m in 0..basis.cosines() {
+        go_on();
         let (mut cosine, mut sine) = (0.0, 0.0);
         for (z, share) in background.share.iter().enumerate() {
             let angle: f64 = rest.iter().map(|&d| frequency(d, m) * background.standardised[(z, d)]).sum();
@@ -267,6 +269,7 @@ fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Backgrou
         others.iter().map(|&d| dot(&background.share, background.standardised.col_as_slice(d))).collect();
     let points = set.values.nrows();
     let one_centre = |n: usize| {
+        go_on();
         // Both families are products of what is set and the rest.
         let [rbf, laplace_l1] = averages(kernel, whole, (centres, n), set, background);
         let straight: f64 = others.iter().zip(&linear).map(|(&d, mean)| mean * centres[(n, d)]).sum();

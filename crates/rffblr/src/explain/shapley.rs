@@ -7,6 +7,7 @@ use super::left_out::directions;
 use super::{Background, Explainer};
 use crate::data::expect_count;
 use crate::error::Result;
+use crate::interrupt::go_on;
 use crate::kernel::{Family, KernelMachine};
 use crate::linalg::{Mat, MatRef, dot, select_rows};
 use crate::model::{Function, Part, Prediction, Waves};
@@ -351,6 +352,7 @@ impl Table<'_> {
         let mut scratch = Scratch::new(players);
         let mut out = vec![[0.0; LANES]; x.len()];
         for (b, share) in self.background.share.iter().enumerate() {
+            go_on();
             let place = b * players..(b + 1) * players;
             let from = Angles { cosine: &z_cosine[place.clone()], sine: &z_sine[place] };
             for (row, x_total) in x_total.iter().enumerate() {

@@ -6,6 +6,7 @@
 
 use super::game::{LANES, Lane, Rule, Rules};
 use super::shapley::Table;
+use crate::interrupt::go_on;
 use crate::kernel::{Family, KernelMachine};
 use crate::simd::vectorised;
 use rayon::prelude::*;
@@ -57,6 +58,7 @@ impl Table<'_> {
         corners.back = players.clone().map(|p| between(p, &|d| rows[(z, d)] - self.rows[(row, d)])).collect();
         family.decay(&mut corners.back);
         for first in (0..count).step_by(LANES) {
+            go_on();
             let other = |l: usize| (first + l).min(count - 1);
             let lanes = |delta: &dyn Fn(usize, usize) -> f64| -> Vec<Lane> {
                 let lane = |p| std::array::from_fn(|l| between(p, &|d| delta(d, other(l))));

@@ -1,5 +1,6 @@
 //! Hyper-parameters of its own for a task, with the shared ones as prior mean, where they improve it (equation 27a).
 
+use super::fit::OF_CLIMB;
 use super::learn::{Learned, Prior, learn};
 use super::{Kernel, KernelMachine, Shared};
 use crate::error::Result;
@@ -84,7 +85,7 @@ fn alone(
             let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
             watch(kernel, noise, objective)
         };
-        let found = learn(&own, Prior::Around(shared), Some(start), (steps, 0.0), Threads::ONE, show)?;
+        let found = learn(&own, Prior::Around(shared), Some(start), (steps, OF_CLIMB), Threads::ONE, show)?;
         if found.asked {
             return Ok(Some((task, found)));
         }

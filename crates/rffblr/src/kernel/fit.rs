@@ -12,10 +12,10 @@ use std::ops::ControlFlow;
 pub(crate) const LEARNING_ROWS: usize = 1500;
 /// Rows from which it is learned first, if there are more than twice as many.
 const FIRST_ROWS: usize = 300;
-/// A climb that starts where another ended, with fewer rows, also ends when a step gains less than this share of what all
+/// A climb that starts where another ended, with fewer rows or other tasks, also ends when a step gains less than this share of what all
 /// of its steps have gained: the first was on the way to the same top. Not where features are drawn from the kernel, whose
 /// own search is long and goes on from there.
-const OF_CLIMB: f64 = 0.02;
+pub(super) const OF_CLIMB: f64 = 0.02;
 /// Most steps of a climb that only tries something.
 const FEW_STEPS: usize = 15;
 /// Most rows of a kernel machine, whose memory is a few of their squares.

@@ -25,6 +25,7 @@ pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use noise::best_noise;
 pub(crate) use pairs::exponentials;
 
+use crate::interrupt::go_on;
 use crate::linalg::{Accumulate, Mat, MatRef, Threads, multiply, outer};
 use pairs::Distance;
 use serde::{Deserialize, Serialize};
@@ -136,6 +137,7 @@ impl Kernel {
         pairs::within(x, Distance::Square, &vec![1.0; x.ncols()], &mut square, threads);
         pairs::within(x, Distance::Absolute, &self.input_scales, &mut absolute, threads);
         for j in 0..rows {
+            go_on();
             let (square, absolute) = (&mut square.col_as_slice_mut(j)[j..], &mut absolute.col_as_slice_mut(j)[j..]);
             self.column(&mut gram.col_as_slice_mut(j)[j..], square, absolute);
         }
@@ -148,6 +150,7 @@ impl Kernel {
         let mut out = multiply(x.as_ref(), new.transpose(), threads);
         let Distances { mut square, mut absolute } = self.distances(x, new, threads);
         for j in 0..out.ncols() {
+            go_on();
             self.column(out.col_as_slice_mut(j), square.col_as_slice_mut(j), absolute.col_as_slice_mut(j));
         }
         out

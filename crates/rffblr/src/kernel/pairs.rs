@@ -3,6 +3,7 @@
 //! For rows i > j and weights r: Σ_d r_d |x_id − x_jd| or Σ_d r_d (x_id − x_jd)². Sums have a fixed
 //! shape: the same bits on every machine and for any number of threads.
 
+use crate::interrupt::go_on;
 use crate::linalg::{Mat, MatRef, Threads, dot};
 use crate::simd::vectorised;
 use rayon::prelude::*;
@@ -144,10 +145,14 @@ pub(super) fn between(x: &Mat<f64>, new: MatRef<'_, f64>, distance: Distance, r:
 fn each_column(out: &mut Mat<f64>, inputs: usize, threads: Threads, f: impl Fn(usize, &mut [f64]) + Sync) {
     let (rows, columns) = out.shape();
     if threads == Threads::ONE || rows * columns * inputs < 200_000 {
-        (0..columns).for_each(|j| f(j, out.col_as_slice_mut(j)));
+        for j in 0..columns {
+            go_on();
+            f(j, out.col_as_slice_mut(j));
+        }
         return;
     }
     out.as_mut().par_col_iter_mut().enumerate().with_min_len(8).for_each(|(j, column)| {
+        go_on();
         let column = column.try_as_col_major_mut().expect("a Mat is column-major");
         f(j, column.as_slice_mut());
     });

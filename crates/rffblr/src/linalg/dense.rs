@@ -2,13 +2,16 @@
 //!
 //! Matrices are column-major `f64`; rows are samples. Symmetric results are stored in the LOWER triangle alone.
 
+use crate::interrupt::go_on;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::qr::no_pivoting as qr;
 use faer::linalg::{householder, matmul, triangular_inverse, triangular_solve};
+use faer::prelude::{Reborrow, ReborrowMut};
 use faer::{Accum, Par};
 use rayon::prelude::*;
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 pub use faer::{Mat, MatMut, MatRef};
@@ -21,8 +24,11 @@ impl Threads {
     /// One thread: for work that is itself one of many parallel pieces.
     pub const ONE: Threads = Threads(1);
 
-    /// The threads of the rayon pool this is called in, but never more than the machine has cores.
+    /// The threads of the rayon pool this is called in, but never more than the machine has cores; one inside of [`alone`].
     pub fn current() -> Self {
+        if ALONE.get() {
+            return Threads::ONE;
+        }
         // Asking the system takes longer than a small product.
         static CORES: OnceLock<usize> = OnceLock::new();
         let cores = *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
@@ -34,6 +40,23 @@ impl Threads {
         const WORTH_SPLITTING: f64 = 1.5e7;
         if self.0 <= 1 || multiplications < WORTH_SPLITTING { Par::Seq } else { Par::rayon(self.0) }
     }
+}
+
+thread_local! {
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs work on this thread without asking for a pool: to be had only for work too small to be split, which would otherwise
+/// start the threads of the global one.
+pub fn alone<T>(work: impl FnOnce() -> T) -> T {
+    struct Back(bool);
+    impl Drop for Back {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _back = Back(ALONE.replace(true));
+    work()
 }
 
 fn work(a: usize, b: usize, c: usize) -> f64 {
@@ -58,17 +81,33 @@ impl From<Accumulate> for Accum {
     }
 }
 
+/// Multiplications after which a long computation looks whether it is still wanted: some hundredths of a second.
+const GLANCE: f64 = 5e8;
+
+/// Columns of a long computation that are worked on at once, if each takes so many multiplications. It does not depend on
+/// threads, nor on whether anyone can interrupt the work: bits would.
+fn glance(columns: usize, each: f64) -> usize {
+    const FEWEST: usize = 32;
+    ((GLANCE / each.max(1.0)) as usize).clamp(FEWEST, columns.max(FEWEST))
+}
+
 /// `dst ← [dst +] factor · a b`.
 pub fn product(
-    dst: MatMut<'_, f64>,
+    mut dst: MatMut<'_, f64>,
     mode: Accumulate,
     a: MatRef<'_, f64>,
     b: MatRef<'_, f64>,
     factor: f64,
     threads: Threads,
 ) {
-    let par = threads.par(work(a.nrows(), a.ncols(), b.ncols()));
-    matmul::matmul(dst, Accum::from(mode), a, b, factor, par);
+    let part = glance(b.ncols(), work(a.nrows(), a.ncols(), 1));
+    for first in (0..b.ncols()).step_by(part) {
+        go_on();
+        let count = part.min(b.ncols() - first);
+        let par = threads.par(work(a.nrows(), a.ncols(), count));
+        let to = dst.rb_mut().subcols_mut(first, count);
+        matmul::matmul(to, Accum::from(mode), a, b.subcols(first, count), factor, par);
+    }
 }
 
 /// A new matrix `a b`.
@@ -80,6 +119,7 @@ pub fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>, threads: Threads) -> Mat
 
 /// Lower triangle of `dst ← [dst +] a aᵀ`.
 pub fn outer(dst: MatMut<'_, f64>, mode: Accumulate, a: MatRef<'_, f64>, threads: Threads) {
+    go_on();
     let par = threads.par(work(a.nrows(), a.nrows(), a.ncols()) / 2.0);
     triangular::matmul(
         dst,
@@ -97,6 +137,7 @@ pub fn outer(dst: MatMut<'_, f64>, mode: Accumulate, a: MatRef<'_, f64>, threads
 /// Copies the lower triangle into the upper one.
 pub fn fill_upper(mut s: MatMut<'_, f64>) {
     for col in 1..s.ncols() {
+        go_on();
         for row in 0..col {
             s[(row, col)] = s[(col, row)];
         }
@@ -111,8 +152,30 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    /// Factorises in place; `None` if a pivot is not positive.
+    /// Factorises in place; `None` if a pivot is not positive. A large matrix goes by blocks of columns: what is left of a
+    /// block has its part taken off, then its own square is factorised, and what is below is solved by that.
     pub fn new(mut s: Mat<f64>, threads: Threads) -> Option<Self> {
+        const BLOCK: usize = 1024;
+        if s.nrows() <= 2 * BLOCK {
+            return Cholesky::at_once(s, threads);
+        }
+        let n = s.nrows();
+        for first in (0..n).step_by(BLOCK) {
+            let count = BLOCK.min(n - first);
+            let (left, mut right) = s.as_mut().subrows_mut(first, n - first).split_at_col_mut(first);
+            let (left, mut block) = (left.rb(), right.rb_mut().subcols_mut(0, count));
+            product(block.rb_mut(), Accumulate::Add, left, left.subrows(0, count).transpose(), -1.0, threads);
+            let (mut square, below) = block.split_at_row_mut(count);
+            let factor = Cholesky::at_once(square.rb().to_owned(), threads)?;
+            square.copy_from(&factor.lower);
+            // X Lᵀ = B is L Xᵀ = Bᵀ.
+            factor.half_solve(below.transpose_mut());
+        }
+        Some(Cholesky { lower: s, threads })
+    }
+
+    fn at_once(mut s: Mat<f64>, threads: Threads) -> Option<Self> {
+        go_on();
         let n = s.nrows();
         let par = threads.par(work(n, n, n) / 6.0);
         let scratch = llt::factor::cholesky_in_place_scratch::<f64>(n, par, Default::default());
@@ -158,14 +221,24 @@ impl Cholesky {
 
     /// `b ← L⁻¹ b`.
     pub fn half_solve(&self, b: MatMut<'_, f64>) {
-        let par = self.threads.par(work(b.nrows(), b.nrows(), b.ncols()) / 2.0);
-        triangular_solve::solve_lower_triangular_in_place(self.lower.as_ref(), b, par);
+        self.solve(b, |b, par| triangular_solve::solve_lower_triangular_in_place(self.lower.as_ref(), b, par));
     }
 
     /// `b ← L⁻ᵀ b`.
     pub fn half_solve_transposed(&self, b: MatMut<'_, f64>) {
-        let par = self.threads.par(work(b.nrows(), b.nrows(), b.ncols()) / 2.0);
-        triangular_solve::solve_upper_triangular_in_place(self.lower.as_ref().transpose(), b, par);
+        let upper = self.lower.as_ref().transpose();
+        self.solve(b, |b, par| triangular_solve::solve_upper_triangular_in_place(upper, b, par));
+    }
+
+    fn solve(&self, mut b: MatMut<'_, f64>, solve: impl Fn(MatMut<'_, f64>, Par)) {
+        let (rows, columns) = b.shape();
+        let each = work(rows, rows, 1) / 2.0;
+        let part = glance(columns, each);
+        for first in (0..columns).step_by(part) {
+            go_on();
+            let count = part.min(columns - first);
+            solve(b.rb_mut().subcols_mut(first, count), self.threads.par(each * count as f64));
+        }
     }
 
     /// The diagonal of the inverse, and its lower triangle too if `full`. Needs one more matrix of this size.
@@ -182,14 +255,30 @@ impl Cholesky {
         (self.into_inverse_from(&half), half)
     }
 
-    /// L⁻¹, in the lower triangle of a matrix of this size.
+    /// L⁻¹, in the lower triangle of a matrix of this size. That of a large one goes by blocks of columns.
     fn half_inverse(&self, mut half: Mat<f64>) -> Mat<f64> {
-        triangular_inverse::invert_lower_triangular(half.as_mut(), self.lower.as_ref(), self.inverse_par());
+        const BLOCK: usize = 256;
+        let n = self.lower.nrows();
+        if n <= 2048 {
+            go_on();
+            triangular_inverse::invert_lower_triangular(half.as_mut(), self.lower.as_ref(), self.inverse_par());
+            return half;
+        }
+        for first in (0..n).step_by(BLOCK) {
+            go_on();
+            let (left, count) = (n - first, BLOCK.min(n - first));
+            let mut block = half.as_mut().submatrix_mut(first, first, left, count);
+            block.fill(0.0);
+            (0..count).for_each(|j| block[(j, j)] = 1.0);
+            let rest = self.lower.as_ref().submatrix(first, first, left, left);
+            triangular_solve::solve_lower_triangular_in_place(rest, block, self.threads.par(work(left, left, count)));
+        }
         half
     }
 
     /// L⁻ᵀL⁻¹ in the place of the factor, which is not needed any more.
     fn into_inverse_from(self, half: &Mat<f64>) -> Mat<f64> {
+        go_on();
         let par = self.inverse_par();
         let mut lower = self.lower;
         triangular::matmul(
@@ -309,6 +398,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 pub fn map_columns<T: Send>(a: &mut Mat<f64>, threads: Threads, f: impl Fn(usize, &mut [f64]) -> T + Sync) -> Vec<T> {
     // A column cell costs about as much as a few dozen multiplications of a matrix product.
     if threads.par(32.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
+        go_on();
         return (0..a.ncols()).map(|j| f(j, a.col_as_slice_mut(j))).collect();
     }
     a.as_mut()
@@ -316,6 +406,7 @@ pub fn map_columns<T: Send>(a: &mut Mat<f64>, threads: Threads, f: impl Fn(usize
         .enumerate()
         .with_min_len(16)
         .map(|(j, column)| {
+            go_on();
             let column = column.try_as_col_major_mut().expect("a Mat is column-major");
             f(j, column.as_slice_mut())
         })
@@ -377,6 +468,26 @@ mod tests {
             });
             same_bits("inverse", |t| vec![Cholesky::new(s.clone(), t).unwrap().into_inverse(true).1.unwrap()]);
         }
+    }
+
+    #[test]
+    fn large_factors_and_inverses_by_blocks_are_those_at_once() {
+        let (n, a) = (2500, normal(2500, 40));
+        let mut s = Mat::zeros(n, n);
+        outer(s.as_mut(), Accumulate::Replace, a.as_ref(), Threads(2));
+        (0..n).for_each(|i| s[(i, i)] += 5.0);
+        let (factor, at_once) =
+            (Cholesky::new(s.clone(), Threads(2)).unwrap(), Cholesky::at_once(s.clone(), Threads(2)).unwrap());
+        for j in 0..n {
+            let pairs = factor.lower.col_as_slice(j)[j..].iter().zip(&at_once.lower.col_as_slice(j)[j..]);
+            assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() < 1e-10));
+        }
+        let mut whole = Mat::identity(n, n);
+        factor.half_solve(whole.as_mut());
+        let (diagonal, _) = factor.into_inverse(false);
+        assert!((0..n).all(|j| (dot(whole.col_as_slice(j), whole.col_as_slice(j)) - diagonal[j]).abs() < 1e-10));
+        s[(2400, 2400)] = -1.0;
+        assert!(Cholesky::new(s, Threads(2)).is_none());
     }
 
     /// Guards against a parallel kernel that drops a piece: triangular and parallel against plain loops.

@@ -14,7 +14,7 @@ use crate::transform::{Law, Point, Shape, Transform};
 use std::sync::Arc;
 
 /// Least gain in leave-one-out log density for a target to be transformed, in nats: in all, and for each observation.
-const GAIN: (f64, f64) = (5.0, 0.02);
+const GAIN: (f64, f64) = (5.0, 0.1);
 /// Largest squared leave-one-out error on the original scale, as a share of that without the transform.
 const ERROR: f64 = 1.0;
 /// Widths that are tried, in units of a target's own scale.

@@ -6,7 +6,7 @@ use super::sinusoids::Sinusoids;
 use super::waves::Waves;
 use crate::error::Result;
 use crate::kernel::{KernelMachine, LeftOut, Machines};
-use crate::linalg::{Mat, MatRef, Threads};
+use crate::linalg::{Mat, MatRef, Threads, fill_upper, scale_columns};
 use crate::problem::Problem;
 use crate::settings::Form;
 use rand::Rng;
@@ -95,6 +95,30 @@ impl Function {
             Function::Cosines(cosines) => cosines.waves.predict(rows, uncertain, threads),
             Function::Drawn(drawn) => drawn.predict(rows, uncertain, threads),
         }
+    }
+
+    /// Joint posterior covariance at standardised rows: N′×N′ for each task.
+    pub(super) fn covariances(&self, rows: &Mat<f64>, threads: Threads) -> Vec<Mat<f64>> {
+        self.by_task(|part| {
+            let found = match part {
+                Part::Waves(waves) => waves.posterior.covariances(&waves.features(rows.as_ref()), threads),
+                Part::Kernel(machine) => {
+                    let mut prior = machine.kernel.gram(rows, threads);
+                    fill_upper(prior.as_mut());
+                    machine.covariances(&machine.kernel.cross(&machine.inputs, rows.as_ref(), threads), &prior, threads)
+                }
+            };
+            let mut each: Vec<(usize, Mat<f64>)> = Vec::new();
+            for (tasks, covariance) in found {
+                for (task, amplitude) in tasks {
+                    let mut own = covariance.clone();
+                    scale_columns(&mut own, |_| amplitude);
+                    each.push((task, own));
+                }
+            }
+            each.sort_by_key(|(task, _)| *task);
+            each.into_iter().map(|(_, covariance)| covariance).collect()
+        })
     }
 
     /// Joint draws at standardised rows: N′×C each.

@@ -178,6 +178,23 @@ impl Model {
         Ok(out)
     }
 
+    /// Joint covariance of new observations at the given rows, noise included: N′×N′ for each target. From all training rows,
+    /// also where [`predict`](Model::predict) takes variances from a sample of them. A transformed target has none in
+    /// closed form, which is an error.
+    pub fn covariances(&self, inputs: MatRef<'_, f64>) -> Result<Vec<Mat<f64>>> {
+        if let Some(task) = self.transforms.iter().position(Option::is_some) {
+            return Err(Error::TransformedCovariance(self.target_names[task].clone()));
+        }
+        let rows = self.standardised_inputs(inputs)?;
+        let mut out = self.function.covariances(&rows, Threads::current());
+        for (c, covariance) in out.iter_mut().enumerate() {
+            let (noise, unit) = (self.function.noise_variance(c), self.target_scale.scale[c].powi(2));
+            (0..rows.nrows()).for_each(|i| covariance[(i, i)] = covariance[(i, i)].max(0.0) + noise);
+            crate::linalg::scale_columns(covariance, |_| unit);
+        }
+        Ok(out)
+    }
+
     /// Joint draws of the function at the given rows: one N×C table per draw. Of a transformed target they are draws of its
     /// median.
     pub fn sample(&self, inputs: MatRef<'_, f64>, draws: usize, seed: u64) -> Result<Vec<Mat<f64>>> {
@@ -378,6 +395,12 @@ impl Model {
         let Function::Kernel(machines) = &self.function else { return None };
         let (Standardiser { mean, scale }, inputs) = (&self.input_scale, machines.inputs());
         Some(Mat::from_fn(inputs.nrows(), inputs.ncols(), |n, d| mean[d] + scale[d] * inputs[(n, d)]))
+    }
+
+    /// The weights of these rows, up to a factor.
+    pub fn stored_weights(&self) -> Option<Vec<f64>> {
+        let Function::Kernel(machines) = &self.function else { return None };
+        Some(machines.root().iter().map(|root| root * root).collect())
     }
 
     /// What is added to each standardised task to bring it back to its own level.

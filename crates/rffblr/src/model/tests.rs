@@ -189,6 +189,15 @@ fn draws_have_the_predicted_moments_and_come_task_by_task() {
         let other = (c + 1) % 3;
         assert!(mean(&|draw| score(draw, 0, c) * score(draw, 0, other)).abs() < 5.0 / (count as f64).sqrt());
     }
+    // And the joint covariance, with noise where it is that of one row.
+    let (covariances, nugget) = (model.covariances(new.as_ref()).unwrap(), model.nugget_std());
+    for (c, covariance) in covariances.iter().enumerate() {
+        let scale = |i: usize| predicted.latent_std[(i, c)];
+        let drawn = mean(&|draw| score(draw, 0, c) * score(draw, 1, c)) * scale(0) * scale(1);
+        assert!((covariance[(0, 1)] - drawn).abs() < 5.0 * scale(0) * scale(1) * (2.0 / count as f64).sqrt());
+        assert_eq!(covariance[(0, 1)], covariance[(1, 0)]);
+        assert!((covariance[(1, 1)] / (scale(1).powi(2) + nugget[c].powi(2)) - 1.0).abs() < 1e-9);
+    }
     // More draws begin with the same ones.
     assert!(model.sample(new.as_ref(), 3, 5).unwrap()[..] == draws[..3]);
     // How the tasks are grouped does not change what is drawn for them.

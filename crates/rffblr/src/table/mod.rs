@@ -158,6 +158,8 @@ pub enum Format {
     Arff,
     /// Apache Parquet with flat columns.
     Parquet,
+    /// Apache Arrow file, also called Feather, with flat columns.
+    Arrow,
     /// A sheet of a workbook: .xlsx, .xlsb, .xls or .ods.
     Workbook,
 }

@@ -13,12 +13,15 @@ pub use network::Activation;
 
 use super::require_complete;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use network::{Network, Training};
 use rffblr::Result;
 use rffblr::data::Dataset;
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Units of the hidden layers to choose from.
 const HIDDEN: [&[usize]; 5] = [&[100], &[100, 50], &[100, 50, 100], &[100, 50, 50, 100], &[100, 50, 25, 50, 100]];
@@ -38,10 +41,11 @@ pub struct Fnn {
     pub activation: Activation,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     scales: Scales,
     network: Network,
-    hidden: &'static [usize],
+    hidden: Vec<usize>,
     epochs: usize,
 }
 
@@ -84,7 +88,11 @@ impl Method for Fnn {
         let (scales, x, y) = Scales::learn(data)?;
         let how = Training { epochs, ..TRAINING };
         let (network, _) = Network::train(hidden, self.activation, &x, &y, &how, plan.seed, |_, _| {});
-        Ok(Box::new(Fitted { scales: scales.constants_stay(&y), network, hidden, epochs }))
+        Ok(Box::new(Fitted { scales: scales.constants_stay(&y), network, hidden: hidden.to_vec(), epochs }))
+    }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
     }
 }
 
@@ -115,6 +123,10 @@ impl Predictor for Fitted {
     fn predict(&self, inputs: MatRef<'_, f64>) -> Result<Forecast> {
         let inputs = self.scales.question(inputs)?;
         Ok(Forecast { mean: self.scales.restore(self.network.predict(inputs.as_ref()))?, std: None, laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

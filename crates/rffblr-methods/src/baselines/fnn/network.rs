@@ -12,9 +12,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rffblr::internals::{Accumulate, Adam, dot, product};
 use rffblr::linalg::{Mat, MatMut, MatRef, Threads};
+use serde::{Deserialize, Serialize};
 
 /// What a hidden unit makes of its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Activation {
     /// max(0, x).
     Relu,
@@ -37,7 +38,7 @@ impl Activation {
 }
 
 /// One layer: where its numbers lie in the parameters. Weights, inputs×outputs by columns, then biases.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Layer {
     inputs: usize,
     outputs: usize,
@@ -63,7 +64,7 @@ impl Layer {
 }
 
 /// A network with its weights.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Network {
     activation: Activation,
     layers: Vec<Layer>,

@@ -18,6 +18,7 @@ mod terms;
 mod tests;
 
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use super::{require_few, within_reach};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
@@ -28,6 +29,8 @@ use rffblr::data::Dataset;
 use rffblr::internals::{map_columns, multiply, select_columns, select_rows};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use system::System;
 use terms::Penalty;
 
@@ -62,8 +65,10 @@ fn grid(grid: Grid) -> Vec<Penalty> {
 }
 
 /// The hidden layer as drawn.
+#[derive(Serialize, Deserialize)]
 struct Layer {
     /// A, D×L, and b.
+    #[serde(with = "super::stored::matrix")]
     directions: Mat<f64>,
     offsets: Vec<f64>,
 }
@@ -111,10 +116,12 @@ impl Training {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     scales: Scales,
     /// The neurons with weights that are not zero, and those weights.
     layer: Layer,
+    #[serde(with = "super::stored::matrix")]
     weights: Mat<f64>,
     penalty: Penalty,
 }
@@ -151,6 +158,10 @@ impl Method for GorElm {
             weights: select_rows(weights.as_ref(), &kept),
             penalty,
         }))
+    }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
     }
 }
 
@@ -199,6 +210,10 @@ impl Predictor for Fitted {
         let hidden = self.layer.output(self.scales.question(inputs)?, threads);
         let mean = multiply(hidden.as_ref(), self.weights.as_ref(), threads);
         Ok(Forecast { mean: self.scales.restore(mean)?, std: None, laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

@@ -1,7 +1,9 @@
 //! The small words of the problem and of its iteration.
 
+use serde::{Deserialize, Serialize};
+
 /// How hard the weights are held down.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Penalty {
     /// λ, its strength.
     pub(super) strength: f64,

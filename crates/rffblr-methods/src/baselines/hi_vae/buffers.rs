@@ -4,6 +4,7 @@ use super::model::Sizes;
 use rand::Rng;
 use rand_distr::{Distribution, Exp1, StandardNormal};
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
 
 /// Least variance the encoder scales by; also added to every variance there.
 const LEAST_ENCODER_VARIANCE: f64 = 1e-6;
@@ -40,7 +41,7 @@ impl Draw {
 }
 
 /// Mean and variance of the observed cells of each variable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Statistics {
     mean: Vec<f64>,
     variance: Vec<f64>,

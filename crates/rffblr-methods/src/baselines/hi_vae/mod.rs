@@ -18,6 +18,7 @@ mod tests;
 use super::batches::shuffle;
 use super::require_unweighted;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, HeldOutRows, Plan, choose_by, inner_folds};
 use buffers::{Buffers, Draw, Statistics};
@@ -28,6 +29,8 @@ use rffblr::Result;
 use rffblr::data::Dataset;
 use rffblr::internals::Adam;
 use rffblr::linalg::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Rows a step sees at most.
 const BATCH: usize = 100;
@@ -63,20 +66,24 @@ pub struct HiVae {
 }
 
 /// How a model is trained.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Training {
     epochs: usize,
     seed: u64,
 }
 
 /// Data kept until it is known what to predict.
+#[derive(Serialize, Deserialize)]
 struct Waiting {
     scales: Scales,
+    #[serde(with = "super::stored::matrix")]
     inputs: Mat<f64>,
+    #[serde(with = "super::stored::matrix")]
     targets: Mat<f64>,
     training: Training,
 }
 
+#[derive(Serialize, Deserialize)]
 struct Trained {
     scales: Scales,
     epochs: usize,
@@ -128,6 +135,13 @@ impl Method for HiVae {
         let model = train(&table, &training, |_, _| {});
         let statistics = statistics_of(&table, &model.sizes);
         Ok(Box::new(Trained { scales, epochs: training.epochs, model, statistics }))
+    }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        match self.learning {
+            Learning::Transductive => restored::<Waiting>(state),
+            Learning::Inductive => restored::<Trained>(state),
+        }
     }
 }
 
@@ -265,6 +279,10 @@ impl Predictor for Waiting {
         impute(&model, &mut buffers, &self.scales, self.inputs.nrows())
     }
 
+    fn state(&self) -> Result<Value> {
+        stored(self)
+    }
+
     fn active_features(&self) -> Option<usize> {
         None
     }
@@ -285,6 +303,10 @@ impl Predictor for Trained {
         let mut buffers = Buffers::new(&self.model.sizes, table.nrows());
         buffers.load_by(&table, &self.statistics);
         impute(&self.model, &mut buffers, &self.scales, 0)
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

@@ -22,6 +22,7 @@ use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use rffblr::internals::{Accumulate, dot, product};
 use rffblr::linalg::{MatMut, MatRef, Threads};
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Standard deviation of the weights before training.
@@ -34,7 +35,7 @@ const LOG_VARIANCE: f64 = 15.0;
 const NOISE: (f64, f64) = (1e-3, 1e20);
 
 /// Numbers of variables, components, factors, and numbers between factors and one variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Sizes {
     pub(super) variables: usize,
     pub(super) components: usize,
@@ -98,7 +99,7 @@ pub(super) enum Part {
 }
 
 /// Sizes and parameters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Model {
     pub(super) sizes: Sizes,
     pub(super) parameters: Vec<f64>,

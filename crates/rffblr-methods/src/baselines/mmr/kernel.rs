@@ -5,9 +5,10 @@
 
 use rffblr::internals::{Accumulate, dot, multiply, outer, scale_columns};
 use rffblr::linalg::{Mat, Threads};
+use serde::{Deserialize, Serialize};
 
 /// How inputs enter the distances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Scaling {
     /// Every column with deviation one.
     Standardised,
@@ -16,8 +17,10 @@ pub(super) enum Scaling {
 }
 
 /// Training rows and the width that goes with them.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Kernel {
     factors: Vec<f64>,
+    #[serde(with = "super::super::stored::matrix")]
     inputs: Mat<f64>,
     /// Squared length of each training row.
     lengths: Vec<f64>,

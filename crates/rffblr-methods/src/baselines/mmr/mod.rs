@@ -20,6 +20,7 @@ mod tests;
 
 use super::require_complete;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use kernel::{Kernel, Scaling};
@@ -27,6 +28,8 @@ use rffblr::data::Dataset;
 use rffblr::internals::{Spectral, multiply};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use solver::{Limits, Penalties, Rotated};
 use std::collections::BTreeMap;
 
@@ -42,7 +45,7 @@ const SMALLEST: i32 = -5;
 const LARGEST: i32 = 3;
 
 /// A point of the grid; penalties by their power of ten.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Point {
     scaling: Scaling,
     latent: i32,
@@ -141,10 +144,12 @@ fn scan(
     Ok(())
 }
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     scales: Scales,
     kernel: Kernel,
     /// (SA)ᵀ, N×C.
+    #[serde(with = "super::stored::matrix")]
     coefficients: Mat<f64>,
     point: Point,
     /// Rank of S.
@@ -174,6 +179,10 @@ impl Method for Mmr {
         let coefficients = multiply(vectors.as_ref(), coefficients.as_ref(), Threads::current());
         Ok(Box::new(Fitted { scales, kernel, coefficients, point, rank: state.singular.len() }))
     }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
+    }
 }
 
 impl Predictor for Fitted {
@@ -181,6 +190,10 @@ impl Predictor for Fitted {
         let kernel = self.kernel.against(self.scales.question(inputs)?);
         let mean = multiply(kernel.as_ref(), self.coefficients.as_ref(), Threads::current());
         Ok(Forecast { mean: self.scales.restore(mean)?, std: None, laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

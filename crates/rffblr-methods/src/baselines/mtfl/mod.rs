@@ -13,6 +13,7 @@ mod tests;
 
 use super::require_complete;
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Grid, Plan, choose};
 use rand::SeedableRng;
@@ -22,6 +23,8 @@ use rffblr::data::Dataset;
 use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use rffblr::internals::{dot, multiply, select_columns};
 use rffblr::linalg::{Mat, MatRef, Threads};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use solver::{Limits, Path};
 
 /// The group lasso on random Fourier features.
@@ -156,11 +159,14 @@ fn scan(
     Ok(())
 }
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     scales: Scales,
     /// The selected features and their means over the training rows.
+    #[serde(with = "super::stored::StoredBasis")]
     basis: Basis,
     means: Vec<f64>,
+    #[serde(with = "super::stored::matrix")]
     weights: Mat<f64>,
     bandwidth: f64,
     /// Exponents of the chosen penalty and bandwidth.
@@ -206,6 +212,10 @@ impl Method for Mtfl {
             point: (points.penalties[chosen], bandwidth),
         }))
     }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
+    }
 }
 
 impl Predictor for Fitted {
@@ -215,6 +225,10 @@ impl Predictor for Fitted {
         let all: Vec<usize> = (0..self.means.len()).collect();
         let mean = predictions(&features, &self.means, &all, &self.weights);
         Ok(Forecast { mean: self.scales.restore(mean)?, std: None, laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

@@ -19,6 +19,7 @@
 use rffblr::internals::{Accumulate, Cholesky, dot, multiply, outer, scale_columns, scale_rows, select_columns};
 use rffblr::linalg::{Mat, Threads};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
 
 /// Constants of the iteration.
@@ -48,7 +49,7 @@ impl Rule {
 }
 
 /// What a task has found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Relevance {
     /// Features still there, rising; α and μ of each.
     pub(super) active: Vec<usize>,
@@ -319,9 +320,11 @@ fn part(whole: &Mat<f64>, kept: &[usize]) -> Mat<f64> {
 }
 
 /// A task's posterior over its weights, for predictions with uncertainty.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Posterior {
     pub(super) relevance: Relevance,
     /// Of K; `None` without features.
+    #[serde(with = "super::super::stored::some_cholesky")]
     factor: Option<Cholesky>,
 }
 

@@ -15,6 +15,7 @@ mod evidence;
 mod tests;
 
 use super::scales::Scales;
+use super::stored::{restored, stored};
 use super::{require_few, within_reach};
 use crate::method::{Chosen, Forecast, Method, Predictor};
 use crate::select::{Choice, Grid, Plan, choose};
@@ -26,6 +27,8 @@ use rffblr::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use rffblr::internals::{Problem, scale_rows, select_columns};
 use rffblr::linalg::{Mat, MatRef, Threads};
 use rffblr::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Sparse Bayesian regression on random cosines, one model per task.
@@ -196,9 +199,11 @@ fn scan(
     Ok(())
 }
 
+#[derive(Serialize, Deserialize)]
 struct Fitted {
     scales: Scales,
     /// The cosines that some task uses.
+    #[serde(with = "super::stored::StoredBasis")]
     basis: Basis,
     bandwidth: f64,
     exponent: i32,
@@ -247,6 +252,10 @@ impl Method for SbElm {
         basis.keep(&kept);
         Ok(Box::new(Fitted { scales, basis, bandwidth, exponent, tasks, active: union.len() }))
     }
+
+    fn restore(&self, state: Value) -> Result<Box<dyn Predictor>> {
+        restored::<Fitted>(state)
+    }
 }
 
 impl Predictor for Fitted {
@@ -263,6 +272,10 @@ impl Predictor for Fitted {
             std.col_as_slice_mut(task).iter_mut().zip(variance).for_each(|(o, v)| *o = v.sqrt());
         }
         Ok(Forecast { mean: self.scales.restore(mean)?, std: Some(self.scales.restore_deviations(std)?), laws: None })
+    }
+
+    fn state(&self) -> Result<Value> {
+        stored(self)
     }
 
     fn active_features(&self) -> Option<usize> {

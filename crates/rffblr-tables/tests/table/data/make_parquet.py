@@ -1,4 +1,4 @@
-"""Makes the Parquet files that the tests read: written by pyarrow, so by another library than the one under test.
+"""Makes the Parquet and Arrow files that the tests read: written by pyarrow, so by another library than the one under test.
 
     python make_parquet.py        (the files in this folder: pyarrow 26.0.1, numpy 2.4.6)
 """
@@ -8,6 +8,8 @@ import decimal
 
 import numpy
 import pyarrow
+import pyarrow.feather
+import pyarrow.ipc
 import pyarrow.parquet
 
 types = pyarrow.table(
@@ -54,3 +56,22 @@ pyarrow.parquet.write_table(odd, "odd.parquet", compression="snappy")
 stamps = odd.select(["stamp"])
 pyarrow.parquet.write_table(stamps, "int96.parquet", use_deprecated_int96_timestamps=True)
 pyarrow.parquet.write_table(types.slice(0, 0), "no_rows.parquet")
+
+pyarrow.feather.write_feather(types, "types.feather", compression="lz4", chunksize=2)
+pyarrow.feather.write_feather(types, "types_zstd.feather", compression="zstd")
+with pyarrow.ipc.new_file("types_plain.arrow", types.schema) as plain:
+    plain.write_table(types)
+times = pyarrow.table(
+    {
+        "day": pyarrow.array([datetime.date(2020, 1, 1), None]),
+        "clock": pyarrow.array([datetime.time(12, 30), None]),
+        "stamp": pyarrow.array([datetime.datetime(2020, 1, 1, 6, 30), None], pyarrow.timestamp("ns")),
+        "second": pyarrow.array([datetime.datetime(2020, 1, 1, 6, 30), None], pyarrow.timestamp("s")),
+        "money": pyarrow.array([decimal.Decimal("1.50"), None], pyarrow.decimal128(9, 2)),
+        "half": pyarrow.array(numpy.array([0.5, 2], numpy.float16)),
+        "view": pyarrow.array(["a", None], pyarrow.string_view()),
+    }
+)
+pyarrow.feather.write_feather(times, "times.feather", compression="uncompressed")
+pyarrow.feather.write_feather(odd.select(["x", "list", "blob"]), "odd.feather", compression="uncompressed")
+pyarrow.feather.write_feather(types.slice(0, 0), "no_rows.feather", compression="uncompressed")

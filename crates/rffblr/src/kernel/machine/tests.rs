@@ -133,6 +133,20 @@ fn draws_have_the_predicted_mean_and_variance() {
     }
 }
 
+/// Of few rows and of many, all of which are there twice, so that the matrix is singular.
+#[test]
+fn a_square_root_times_itself_is_the_matrix() {
+    let kernel = example(2);
+    for rows in [40, 700] {
+        let x = Mat::from_fn(rows, 2, |n, d| ((n % (rows / 2) * 5 + d * 3) as f64 * 0.8).sin());
+        let mut s = kernel.gram(&x, Threads::ONE);
+        fill_upper(s.as_mut());
+        let root = square_root(s.clone(), &kernel.diagonal(x.as_ref()), Threads::ONE).unwrap();
+        let product = multiply(root.as_ref(), root.as_ref().transpose(), Threads::ONE);
+        assert!((0..rows).all(|j| (0..rows).all(|i| (product[(i, j)] - s[(i, j)]).abs() < 1e-8)));
+    }
+}
+
 #[test]
 fn a_restored_machine_predicts_the_same_bits() {
     let (_, _, machine) = data(None);
