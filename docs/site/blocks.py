@@ -12,7 +12,8 @@ The first word after the fence says what is done with a block, the same on every
 - `rust`: compiled by the documentation tests of the crate that includes the page.
 - `text`, `mermaid`, or no word: nothing to run. They may not hold a command.
 
-`norun: REASON` after the word leaves a block out, and says why; bash is then still parsed. Every page runs in a folder of its
+`norun: REASON` after the word leaves a block out, and says why, `norun` in site.toml all blocks of a page; bash and Python are then
+still parsed. Every page runs in a folder of its
 own, with `soil.csv` in it, and with what `needs` in site.toml names. `<!-- picture: FILE "words" -->` below a block shows a
 picture that it wrote.
 """
@@ -175,8 +176,8 @@ class Runner:
         )  # fmt: skip
         return done.returncode, done.stdout
 
-    def page(self, name: str, text: str, folder: Path) -> Outcome:
-        """Runs all blocks of a page in order."""
+    def page(self, name: str, text: str, folder: Path, norun: str | None = None) -> Outcome:
+        """Runs all blocks of a page in order, unless there is a reason not to."""
         outcome = Outcome()
         python = subprocess.Popen(
             [sys.executable, "-c", DRIVER, name],
@@ -185,19 +186,21 @@ class Runner:
         with python:
             for block in blocks(text):
                 place = f"{name}:{block.line}"
+                if norun and block.word not in PLAIN and not block.reason:
+                    block.rest += f" norun: {norun}"
                 try:
-                    self._block(place, block, folder, python, outcome)
+                    self._block(place, block, folder, python, outcome, norun)
                 except (subprocess.TimeoutExpired, ValueError) as problem:
                     outcome.problems.append(f"{place}: {problem}")
         return outcome
 
     def _block(
-        self, place: str, block: Block, folder: Path, python: subprocess.Popen[str], outcome: Outcome
+        self, place: str, block: Block, folder: Path, python: subprocess.Popen[str], outcome: Outcome, norun: str | None
     ) -> None:
         if block.word not in RUNS | PLAIN and not block.reason:
             outcome.problems.append(f"{place}: a block of {block.word!r} can be neither run nor checked; write norun: and why")
         elif block.word in PLAIN:
-            if re.search(r"^(\$ |(rffblr|cargo|pip|python) [a-z-])", block.text, re.M):
+            if not norun and re.search(r"^(\$ |(rffblr|cargo|pip|python) [a-z-])", block.text, re.M):
                 outcome.problems.append(f"{place}: commands belong into a block of bash or console, so that they are run")
         elif block.reason:
             outcome.left.append(f"{place}: {block.reason}")
@@ -206,6 +209,11 @@ class Runner:
                 done = subprocess.run(["bash", "-n"], input=code, capture_output=True, text=True)
                 if done.returncode:
                     outcome.problems.append(f"{place}: bash cannot read it: {done.stderr}")
+            elif block.word == "python":
+                try:
+                    compile(block.text, place, "exec")
+                except SyntaxError as problem:
+                    outcome.problems.append(f"{place}: Python cannot read it: {problem}")
         elif block.word == "rust":
             if place.rsplit(":", 1)[0] not in self.doctests:
                 outcome.problems.append(f"{place}: no crate includes this page in its documentation tests")

@@ -32,6 +32,7 @@ def main() -> None:
         "~~~console\n$ printf 'a\\nb\\n'\na\n~~~",
         "~~~bash\nfalse\n~~~",
         "~~~bash norun: why\nif then\n~~~",
+        "~~~python norun: why\nif then\n~~~",
         "~~~python\n1 / 0\n~~~",
         "~~~python\nprint(1)\n~~~\n\n~~~output\n2\n~~~",
         "~~~python\nprint(1)\n~~~",
@@ -46,6 +47,9 @@ def main() -> None:
         assert not problems(text, runner), (text, problems(text, runner))
     for text in wrong:
         assert problems(text, runner), text
+    with tempfile.TemporaryDirectory() as folder:
+        shown = runner.page("page.md", wrong[0].replace("~~~", FENCE), Path(folder), "it needs a cluster")
+        assert shown.left and not shown.problems
     assert same("", "") and not same("", "a") and not same("a", "")
     assert slug("`rffblr fit`: 90 % of *R²*?") == "rffblr-fit-90--of-r²"
 

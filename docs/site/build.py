@@ -33,6 +33,7 @@ class Site:
         self.pages: dict[str, Page] = {}  # by source
         self.sections: list[tuple[str, list[Page]]] = []
         self.needs: dict[str, list[str]] = {}
+        self.norun: dict[str, str | None] = {}
         self.files: dict[str, str] = {}  # path in the repository → address in the site
         self.problems: list[str] = []
 
@@ -57,6 +58,7 @@ class Site:
                     page = Page(name, self.address(name), text, section=section["title"])
                     self.pages[name] = page
                     self.needs[name] = entry.get("needs", [])
+                    self.norun[name] = entry.get("norun")
                     pages.append(page)
             self.sections.append((section["title"], pages))
 
@@ -200,7 +202,7 @@ def run(site: Site, runner: Runner, folder: Path, only: list[str], update: bool)
         own.mkdir()
         for name in ["soil.csv", *site.needs[page.source]]:
             shutil.copyfile(basis / name, own / name)
-        outcome = runner.page(page.source, page.text, own)
+        outcome = runner.page(page.source, page.text, own, site.norun[page.source])
         for name, words in PICTURE.findall(page.text):
             if not (own / name).exists():
                 outcome.problems.append(f"{page.source}: no block wrote {name}")
