@@ -10,7 +10,7 @@ pub use crate::linalg::dense::{
     Accumulate, Cholesky, Spectral, dot, fill_upper, map_columns, multiply, outer, product, scale_columns, scale_rows,
     select_columns, select_rows,
 };
-pub use crate::model::file::file_value;
+pub use crate::model::file::{file_value, with_checksum};
 pub use crate::problem::{Group, Problem};
 pub use crate::table::cells::{Cells, Levels};
 pub use crate::table::check_names;

@@ -1,6 +1,7 @@
 //! Tables in and out: every format, every error.
 
 mod arff;
+mod bombs;
 mod common;
 mod csv;
 mod csv_errors;
