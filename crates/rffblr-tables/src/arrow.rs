@@ -11,6 +11,7 @@ use arrow_ipc::{root_as_footer, root_as_message};
 use arrow_schema::{ArrowError, DataType, Field, TimeUnit};
 
 use super::cells::settle;
+use super::packing::{Expansion, expect_modest};
 use super::panics::caught;
 use super::parquet::Meaning;
 use super::source::Source;
@@ -24,9 +25,9 @@ pub(super) const MAGIC: &[u8] = b"ARROW1";
 
 /// Reads a table.
 pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, TableError> {
-    let (file, bytes) = (source.name().to_owned(), source.all()?);
+    let (file, bytes, allowed) = (source.name().to_owned(), source.all()?, source.allow_expansion);
     guarded(&file, || {
-        let reader = opened(&file, bytes)?;
+        let reader = opened(&file, bytes, allowed)?;
         let names = names_of(&reader);
         let wishes = plan(&file, &names, options)?;
         read_columns(&file, reader, &names, &wishes)
@@ -35,8 +36,8 @@ pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, 
 
 /// The names of the columns.
 pub(super) fn names(source: &mut Source) -> Result<Vec<String>, TableError> {
-    let (file, bytes) = (source.name().to_owned(), source.all()?);
-    guarded(&file, || Ok(names_of(&opened(&file, bytes)?)))
+    let (file, bytes, allowed) = (source.name().to_owned(), source.all()?, source.allow_expansion);
+    guarded(&file, || Ok(names_of(&opened(&file, bytes, allowed)?)))
 }
 
 type Reader = FileReader<Cursor<Vec<u8>>>;
@@ -46,8 +47,10 @@ fn guarded<T>(file: &str, read: impl FnOnce() -> Result<T, TableError>) -> Resul
     caught(read).unwrap_or_else(|| Err(damaged(file, "its parts contradict each other")))
 }
 
-fn opened(file: &str, bytes: Vec<u8>) -> Result<Reader, TableError> {
+fn opened(file: &str, bytes: Vec<u8>, allow_expansion: bool) -> Result<Reader, TableError> {
     let unpacked = unpacked_size(&bytes).ok_or_else(|| damaged(file, "its end is not that of an Arrow file"))?;
+    let expansion = Expansion { packed: bytes.len() as u64, unpacked: unpacked as u64 };
+    expect_modest(file, expansion, allow_expansion)?;
     require(
         unpacked,
         format!("{file}, unpacked,"),
@@ -56,8 +59,8 @@ fn opened(file: &str, bytes: Vec<u8>) -> Result<Reader, TableError> {
     FileReader::try_new(Cursor::new(bytes), None).map_err(|error| unreadable(file, error))
 }
 
-/// Bytes of all packed buffers once they are unpacked, as the file says; the decoder takes so much memory before it looks at
-/// them. `None` if the file contradicts itself.
+/// Bytes of all packed buffers once they are unpacked, and of all cells as numbers, as the file says; the decoder takes so much memory
+/// before it looks at them. `None` if the file contradicts itself.
 fn unpacked_size(bytes: &[u8]) -> Option<f64> {
     let end = bytes.len().checked_sub(10)?;
     let length = read_footer_length(bytes[end..].try_into().ok()?).ok()?;
@@ -71,7 +74,10 @@ fn unpacked_size(bytes: &[u8]) -> Option<f64> {
         let message = described.strip_prefix(&[0xff; 4]).unwrap_or(described).get(4..)?;
         let message = root_as_message(message).ok()?;
         let batch = message.header_as_record_batch().or_else(|| message.header_as_dictionary_batch()?.data())?;
-        let body = bytes.get(start + length..)?;
+        let body = bytes.get(start + length..)?.get(..usize::try_from(block.bodyLength()).ok()?)?;
+        for node in batch.nodes().into_iter().flatten() {
+            size += of_doubles(usize::try_from(node.length()).ok()?, 1);
+        }
         for buffer in batch.buffers().into_iter().flatten().filter(|buffer| buffer.length() >= 8) {
             let own = body.get(usize::try_from(buffer.offset()).ok()?..)?;
             let unpacked = i64::from_le_bytes(own.get(..8)?.try_into().ok()?);

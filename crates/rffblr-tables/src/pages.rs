@@ -12,7 +12,7 @@ use rffblr::memory::require;
 /// An error if a file holds pages that are absurdly larger than what they are packed into, unless that is allowed, or if
 /// those of all columns do not fit into memory together.
 pub(super) fn check(file: &str, input: &impl ChunkReader, allowed: bool) -> Result<(), TableError> {
-    let damaged = |message: String| TableError::Parquet { file: file.to_owned(), message };
+    let damaged = |message: String| TableError::Damaged { file: file.to_owned(), format: "Parquet", message };
     let metadata = ParquetMetaDataReader::new().parse_and_finish(input).map_err(|error| damaged(error.to_string()))?;
     for group in metadata.row_groups() {
         let mut together = 0.0;

@@ -32,11 +32,12 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "csv", run: csv, words: TEXT, seeds: Vec::new },
     Target { name: "tsv", run: tsv, words: TEXT, seeds: Vec::new },
     Target { name: "arff", run: arff, words: ARFF, seeds: Vec::new },
     Target { name: "parquet", run: parquet, words: &["PAR1"], seeds: parquet_seeds },
+    Target { name: "arrow", run: arrow, words: &["ARROW1"], seeds: arrow_seeds },
     Target { name: "workbook", run: workbook, words: &["PK\u{3}\u{4}", "PK\u{1}\u{2}"], seeds: workbook_seeds },
     Target { name: "packed", run: packed, words: &["\u{1f}\u{8b}"], seeds: Vec::new },
     Target { name: "dates", run: dates, words: DATES, seeds: Vec::new },
@@ -206,6 +207,11 @@ pub fn arff(bytes: &[u8]) -> String {
     read("t.arff", bytes, Some(Format::Arff))
 }
 
+/// Arrow files.
+pub fn arrow(bytes: &[u8]) -> String {
+    read("t.arrow", bytes, Some(Format::Arrow))
+}
+
 /// Parquet.
 pub fn parquet(bytes: &[u8]) -> String {
     read("t.parquet", bytes, Some(Format::Parquet))
@@ -320,6 +326,10 @@ fn parquet_seeds() -> Vec<Vec<u8>> {
         "required.parquet",
         "no_rows.parquet",
     ])
+}
+
+fn arrow_seeds() -> Vec<Vec<u8>> {
+    of_tests(&["types.feather", "types_zstd.feather", "types_plain.arrow", "times.feather", "odd.feather"])
 }
 
 fn workbook_seeds() -> Vec<Vec<u8>> {
