@@ -81,6 +81,12 @@ def soil(count, seed):
     return rows
 
 
+def strict(count, seed):
+    """Rows without gaps, for a model that refuses them; the levels may be new."""
+    rows = [row for row in soil(2 * count, seed) if "" not in row.values()][:count]
+    return [{"id": n, **{name: row[name] for name in ["easting", "northing", "land", "organic"]}} for n, row in enumerate(rows)]
+
+
 def predicted(model, table, *more):
     return list(csv.DictReader(rffblr("predict", model, table, "-q", *more).splitlines()))
 
@@ -313,7 +319,8 @@ def main():
     write(folder / "many.csv", made_up(1600, 2))
     ours = ["--targets", "level,price", "--ignore", "id", "--check", "off", "-q", "--force"]
     one = ["--targets", "level", "--ignore", "id,price", "--transform", "none", "--check", "off", "-q", "--force"]
-    site = ["--targets", "cadmium,copper,lead", "--ignore", "site", "--check", "off", "-q", "--force"]
+    metals = ["--targets", "cadmium,copper,lead", "--check", "off", "-q", "--force"]
+    site = [*metals, "--ignore", "site"]
     back = ["--transform", "level=asinh,price=log"]
     # Name, table, settings, rows to predict.
     models = [
@@ -323,6 +330,7 @@ def main():
         ("sinusoids", folder / "made.csv", [*ours, *back, "--sparsity", "0.8"], made_up),
         ("drawn", folder / "made.csv", [*ours, *back, "--preset", "cosines", "--features", "60"], made_up),
         ("free", folder / "made.csv", [*ours, "--preset", "cosines", "--features", "80", "--precision", "free"], made_up),
+        ("strict", "examples/soil.csv", [*metals, "--sparsity", "0.9", "--ignore", "site,ph", "--missing", "error"], strict),
         # More than 1500 rows: variances are those of a sample, corrected.
         ("large", folder / "many.csv", [*one, "--preset", "exact", "--max-iterations", "5"], made_up),
     ]

@@ -28,7 +28,7 @@ pub(crate) fn header(formula: &Formula, prefix: &str) -> String {
     out += &include_str!("templates/model.h").replace("PREFIX", "@");
     out += &tables(formula);
     out += &predict(formula, &fields);
-    let _ = write!(out, "\n#endif /* {guard} */\n");
+    let _ = writeln!(out, "\n#endif /* {guard} */");
     about + &out.replace('@', prefix)
 }
 
@@ -61,7 +61,7 @@ fn number(value: f64) -> String {
 
 fn table(out: &mut String, name: &str, values: &[f64]) {
     if !values.is_empty() {
-        let _ = write!(out, "static const double @_{name}[] = {{\n    {}\n}};\n", numbers(values));
+        let _ = writeln!(out, "static const double @_{name}[] = {{\n    {}\n}};", numbers(values));
     }
 }
 
@@ -78,7 +78,7 @@ fn tables(formula: &Formula) -> String {
         format!("    {{ {head}, {back} }}")
     };
     let targets: Vec<String> = formula.targets.iter().map(target).collect();
-    let _ = write!(out, "static const struct @_target @_targets[@_TARGETS] = {{\n{}\n}};\n", targets.join(",\n"));
+    let _ = writeln!(out, "static const struct @_target @_targets[@_TARGETS] = {{\n{}\n}};", targets.join(",\n"));
     let of = |value: fn(&Column) -> f64| formula.columns.iter().map(value).collect::<Vec<f64>>();
     table(&mut out, "mean", &of(|column| column.mean));
     table(&mut out, "scale", &of(|column| column.scale));
@@ -98,7 +98,7 @@ fn tables(formula: &Formula) -> String {
             table(&mut out, &format!("factor{p}_{s}"), &spread.factor.concat());
             if !spread.terms.is_empty() {
                 let terms: Vec<String> = spread.terms.iter().map(usize::to_string).collect();
-                let _ = write!(out, "static const int @_terms{p}_{s}[] = {{ {} }};\n", terms.join(", "));
+                let _ = writeln!(out, "static const int @_terms{p}_{s}[] = {{ {} }};", terms.join(", "));
             }
         }
     }
@@ -140,12 +140,12 @@ fn predict(formula: &Formula, fields: &[String]) -> String {
             Kind::Text => format!("!in->{field} || !*in->{field}"),
             _ => format!("in->{field} != in->{field}"),
         };
-        let _ = write!(out, "    if ({missing}) return 1;\n");
+        let _ = writeln!(out, "    if ({missing}) return 1;");
     }
     for (i, column) in formula.columns.iter().enumerate() {
-        let _ = write!(out, "    z[{i}] = {};\n", cell(column, formula, &format!("in->{}", fields[column.input])));
+        let _ = writeln!(out, "    z[{i}] = {};", cell(column, formula, &format!("in->{}", fields[column.input])));
     }
-    let _ = write!(out, "    for (i = 0; i < {columns}; i++) z[i] = (z[i] - @_mean[i]) / @_scale[i];\n");
+    let _ = writeln!(out, "    for (i = 0; i < {columns}; i++) z[i] = (z[i] - @_mean[i]) / @_scale[i];");
     formula.parts.iter().enumerate().for_each(|(p, part)| out += &computed(part, p, columns));
     out += "    for (c = 0; c < @_TARGETS; c++) @_finish(&@_targets[c], f[c], v[c], &out[c]);\n";
     if !formula.uncertain() {
@@ -170,9 +170,9 @@ fn computed(part: &Part, p: usize, columns: usize) -> String {
                 );
             }
             for (k, d) in links.iter().enumerate() {
-                let _ = write!(out, "        phi[{}] = {link:?} * z[{d}];\n", waves + k);
+                let _ = writeln!(out, "        phi[{}] = {link:?} * z[{d}];", waves + k);
             }
-            let _ = write!(out, "        phi[{}] = 1;\n", count - 1);
+            let _ = writeln!(out, "        phi[{}] = 1;", count - 1);
         }
         Terms::Kernel { linear, rbf, laplace, .. } => {
             let _ = write!(
@@ -194,7 +194,7 @@ fn computed(part: &Part, p: usize, columns: usize) -> String {
         }
     }
     for (i, task) in part.tasks.iter().enumerate() {
-        let _ = write!(out, "        f[{task}] = @_dot(@_weights{p} + {}, phi, {count});\n", i * count);
+        let _ = writeln!(out, "        f[{task}] = @_dot(@_weights{p} + {}, phi, {count});", i * count);
     }
     for (s, spread) in part.spreads.iter().enumerate() {
         let (side, far) = (spread.factor.len(), far(part));
@@ -216,7 +216,7 @@ fn computed(part: &Part, p: usize, columns: usize) -> String {
             );
         }
         for ((task, unit), correction) in spread.tasks.iter().zip(&spread.unit).zip(&spread.correction) {
-            let _ = write!(out, "        v[{task}] = {unit:?} * left * (1 - {correction:?} * near);\n");
+            let _ = writeln!(out, "        v[{task}] = {unit:?} * left * (1 - {correction:?} * near);");
         }
         out += "        }\n";
     }

@@ -90,8 +90,8 @@ impl Target {
     /// Most numbers that such a file may be made of.
     fn room(self) -> usize {
         match self {
-            // Two thirds of the two gigabytes that the format allows.
-            Target::Onnx => 160_000_000,
+            // The format allows two gigabytes, and triangles are stored as squares.
+            Target::Onnx => 100_000_000,
             // Some forty megabytes of text.
             Target::Python | Target::C | Target::JavaScript => 2_000_000,
             Target::Sql(_) => 40_000,
@@ -150,7 +150,8 @@ impl FromStr for Dialect {
 pub struct Options {
     /// What the model is called: in comments, and before the names of C.
     pub name: String,
-    /// Probability of the interval; `None` leaves out standard deviations and intervals, and of a transformed target only the median is known then.
+    /// Probability of the interval; `None` leaves out standard deviations and intervals, and of a transformed target only
+    /// the median is known then.
     pub coverage: Option<f64>,
     /// Of SQL, the table to predict.
     pub table: String,
