@@ -15,7 +15,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ._frames import RFFBLRWarning, columns_of, frame, is_frame, library_of, names_of, numbers_of, table_of, targets_of
+from ._frames import (
+    RFFBLRWarning, aligned, columns_of, frame, is_frame, library_of, names_of, numbers_of, table_of, targets_of,
+)
 from ._progress import FRAMES
 from ._rffblr import reach
 
@@ -162,7 +164,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             ensure_all_finite="allow-nan",
             ensure_min_samples=2 if reset else 1,
         )
-        return X, generated("x", X.shape[1])
+        return aligned(X), generated("x", X.shape[1])
 
     def _input_names(self, frame: Any) -> list[str]:
         """What the model calls the columns of a frame that scikit-learn's rules have let pass: they go by position."""
@@ -179,7 +181,8 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return names
 
     def _check_numbers(self, numbers: Any) -> Any:
-        return check_array(numbers, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
+        found = check_array(numbers, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
+        return aligned(found)
 
     def _read_training(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Given:
         if y is None:
@@ -221,6 +224,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
             targets, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", estimator=self, input_name="y"
         )
         check_consistent_length(np.empty(rows), targets)
+        targets = aligned(targets)
         flat = targets.ndim == 1
         return targets.reshape(-1, 1) if flat else targets, names, flat
 
@@ -230,7 +234,7 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         weights: Floats = _check_sample_weight(
             sample_weight, np.empty((rows, 1)), dtype=np.float64, ensure_non_negative=True
         )
-        return weights
+        return aligned(weights)
 
     def _seed(self) -> int:
         """The seed itself if it is a number; else one drawn from it."""

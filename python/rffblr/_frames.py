@@ -17,6 +17,11 @@ class RFFBLRWarning(UserWarning):
     """Something about the data that the model had to make a choice about, such as a level it has never seen."""
 
 
+def aligned(numbers: NDArray[Any]) -> NDArray[Any]:
+    """The numbers where the compiled part can read them: those that came from another process may lie at any byte."""
+    return np.require(numbers, requirements="A")
+
+
 def library_of(data: Any) -> str | None:
     """``"pandas"`` or ``"polars"`` if this is a frame or series of theirs, else ``None``."""
     for library in ("pandas", "polars"):
@@ -87,7 +92,7 @@ def _pandas_cells(column: Any) -> Any:
     if types.is_bool_dtype(column.dtype) or types.is_numeric_dtype(column.dtype):
         if types.is_complex_dtype(column.dtype):
             return None
-        return np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return aligned(np.ascontiguousarray(column.to_numpy(dtype=np.float64, na_value=np.nan)))
     if types.is_datetime64_any_dtype(column.dtype):
         codes, moments = pd.factorize(column)
         return _coded([moment.isoformat() for moment in moments], codes)

@@ -409,16 +409,14 @@ def _tree(parts: list[Delayed], merge: Any) -> Delayed:
 def _with_workers(result: Delayed) -> Delayed:
     """A result that is computed now and stays with the workers."""
     (made,) = dask.persist(result)
-    distributed = sys.modules.get("distributed")
+    distributed: Any = sys.modules.get("distributed")
     futures = distributed.futures_of(made) if distributed else []
-    if futures:
-        # What depends on it is sent when it is there: graphs that follow each other closely may overtake each other.
-        while any(future.status == "pending" for future in futures):
-            distributed.wait(futures)
-        for future in futures:
-            if future.status != "finished":
-                future.result()  # raises
-    return made  # type: ignore[no-any-return]
+    while any(future.status == "pending" for future in futures):
+        distributed.wait(futures)
+    for future in futures:
+        if future.status != "finished":
+            future.result()  # raises
+    return made
 
 
 def _run(

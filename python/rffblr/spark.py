@@ -506,7 +506,7 @@ def _is_lost(problem: Exception, text: str, dataset: Any) -> bool:
     """Whether there is no driver any more, or none that has a cluster."""
     stopped = "connect" not in type(dataset).__module__ and SparkContext._active_spark_context is None
     errors = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError")
-    words = ("SparkContext was shut down", "cancelled because SparkContext", "stopped SparkContext")
+    words = ("SparkContext was shut down", "cancelled because SparkContext", "stopped SparkContext", "Connection refused")
     return stopped or type(problem).__name__ in errors or any(word in text for word in words)
 
 

@@ -111,3 +111,16 @@ def test_cells_are_of_the_type_of_the_table():
     assert [len(frame) for _, frame in _cluster.blocks_of([table(10)[:0], table(40_000), table(3)])] == [32_768, 7235]
     dates = pd.DataFrame({"d": pd.date_range("2024-01-01", periods=3), "o": ["x", None, "y"]})
     assert _cluster.typed(dates) == [("d", True), ("o", True)]
+
+
+def test_numbers_may_lie_at_any_byte():
+    """As those do that were sent by another process."""
+    bytes_ = np.zeros(8 * 4000 * 3 + 1, dtype=np.uint8)
+    numbers = bytes_[1:].view(np.float64).reshape(4000, 3)
+    numbers[:] = np.random.default_rng(0).normal(size=(4000, 3))
+    assert not numbers.flags.aligned
+    frame = pd.DataFrame(numbers, columns=["a", "b", "t"], copy=False)
+    job = job_of(ESTIMATOR, frame, targets=["t"])
+    assert one_by_one(ESTIMATOR, [frame], job) == one_by_one(ESTIMATOR, [frame.copy()], job)
+    model = RFFBLRRegressor(**FEW).fit(numbers[:, :2], numbers[:, 2], numbers[:, 0] ** 2)
+    np.testing.assert_array_equal(model.predict(numbers[:, :2]), model.predict(numbers[:, :2].copy()))
