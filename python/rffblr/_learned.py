@@ -327,6 +327,57 @@ class Learned(Estimator):
             _rffblr.write_whole(card, page.card)
         return page
 
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        to: str | None = None,
+        interval: float | None = 0.9,
+        dialect: str = "sqlite",
+        table: str = "data",
+        keep: Sequence[str] = (),
+    ) -> None:
+        """Writes the model for use without this package: as ONNX, Python, C, JavaScript, SQL or a workbook.
+
+        The same as ``rffblr export``; ``docs/exports.md`` says what each target carries, how precise it is and what it
+        cannot do. Existing files are replaced. Beside an ONNX file a file with the ending ``.inputs.json`` says what its
+        inputs are.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        to : {"onnx", "python", "c", "javascript", "sql", "xlsx"}, optional
+            What to write; by default what the ending of the path stands for (.onnx, .py, .h, .mjs or .js, .sql, .xlsx).
+        interval : float or None, default=0.9
+            Probability of the interval. None leaves out standard deviations and intervals, which makes the file smaller;
+            of a transformed target the median is predicted then.
+        dialect : {"sqlite", "postgresql", "duckdb"}, default="sqlite"
+            Of SQL.
+        table : str, default="data"
+            Of SQL, the table with the inputs.
+        keep : sequence of str, default=()
+            Of SQL, columns of that table to write before the predictions.
+
+        Examples
+        --------
+        >>> import importlib.util, os, tempfile
+        >>> import numpy as np
+        >>> from rffblr import RFFBLRRegressor
+        >>> X = np.random.default_rng(0).normal(size=(60, 2))
+        >>> model = RFFBLRRegressor(sparsity=0.9).fit(X, np.sin(X[:, 0]) + X[:, 1])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "waves.py")
+        ...     model.export(path)
+        ...     spec = importlib.util.spec_from_file_location("waves", path)
+        ...     waves = importlib.util.module_from_spec(spec)
+        ...     spec.loader.exec_module(waves)
+        >>> alone = waves.predict({"x1": X[0, 0], "x2": X[0, 1]})["y1"]
+        >>> bool(np.isclose(alone, model.predict(X[:1])[0], rtol=1e-9))
+        True
+        """
+        check_is_fitted(self)
+        _rffblr.export(self.model_, path, to, interval, dialect, table, list(keep), self._threads())
+
 
 class Explanation(Bunch):
     """What :meth:`RFFBLRRegressor.explain` found, by name."""

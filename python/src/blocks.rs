@@ -115,8 +115,18 @@ fn held(sums: &Mutex<drawn::Accumulator>) -> MutexGuard<'_, drawn::Accumulator> 
 }
 
 impl Accumulator {
-    fn of(encoder: Encoder, sums: drawn::Accumulator) -> Accumulator {
+    pub fn of(encoder: Encoder, sums: drawn::Accumulator) -> Accumulator {
         Accumulator { encoder, sums: Arc::new(Mutex::new(sums)) }
+    }
+
+    /// The sums as they are now.
+    pub fn sums(&self, py: Python<'_>) -> drawn::Accumulator {
+        self.with(py, |sums| sums.clone())
+    }
+
+    /// Adds the blocks of other sums.
+    pub fn take_in(&self, py: Python<'_>, other: drawn::Accumulator) -> PyResult<()> {
+        Ok(self.with(py, |sums| sums.merge(other)).map_err(Failure::from)?)
     }
 
     /// Does something with the sums.
@@ -155,7 +165,7 @@ impl Accumulator {
             block.update(number, rows.as_ref(), targets.as_ref(), weights.as_deref()).map(|()| block)
         })?;
         let block = block.map_err(Failure::from)?;
-        self.with(py, |sums| sums.merge(block)).map_err(Failure::from)?;
+        self.take_in(py, block)?;
         Ok(told(&notes))
     }
 
@@ -164,8 +174,7 @@ impl Accumulator {
         if other.encoder != self.encoder {
             return Err(PyValueError::new_err("accumulator: it is for features of another map"));
         }
-        let other = other.with(py, |sums| sums.clone());
-        Ok(self.with(py, |sums| sums.merge(other)).map_err(Failure::from)?)
+        self.take_in(py, other.sums(py))
     }
 
     /// Whether a block is in it.

@@ -5,8 +5,8 @@ use crate::model::{Model, named, told_of};
 use crate::patience::{Progress, patiently};
 use crate::training::{Training, missing_of, told};
 use pyo3::prelude::*;
-use rffblr::data::{EncodeError, Note, RoleChoice, Roles, TrainingTable, Weights};
-use rffblr::drawn::BLOCK;
+use rffblr::data::{EncodeError, Encoder, Note, RoleChoice, Roles, TrainingTable, Weights};
+use rffblr::drawn::{BLOCK, Streamed};
 use rffblr::metrics::SplitBy;
 use rffblr::{Error, Iteration, PredictionColumns, Result, Settings};
 use rffblr_methods::evaluate;
@@ -33,14 +33,14 @@ pub struct Files {
 }
 
 /// What the listener gets to know.
-enum Event {
+pub enum Event {
     Step(Iteration),
     /// What is being done, how far it is, and how far it goes.
     Pass(&'static str, u64, u64),
 }
 
 /// Tells the listener; true if it has enough.
-type Tell<'a> = &'a (dyn Fn(Event) -> bool + Sync);
+pub type Tell<'a> = &'a (dyn Fn(Event) -> bool + Sync);
 
 /// Fits a model to files. The listener has `step`, which is that of a fit, and `passed`, which gets what is done and how
 /// much of it.
@@ -55,12 +55,7 @@ pub fn fit_files(
 ) -> PyResult<Model> {
     let settings = named(preset, &settings)?;
     let missing = missing_of(&files.missing)?;
-    let weight = match &files.weight {
-        Some((column, meaning)) => Weights::named(meaning).map(|weights| weights.map(|()| column.clone())),
-        None => None,
-    };
-    let roles = Roles { targets: files.targets, ignore: files.ignore, weight, ..Roles::default() };
-    let choice = RoleChoice::from(roles);
+    let choice = roles_of(&files.targets, &files.ignore, files.weight.as_ref());
     let parts = Parts::open(&files.paths, &choice.read_options()).map_err(Failure::from)?;
     let job = FileFit { choice, missing, settings, hold_out: files.hold_out, checkpoint: files.checkpoint };
     let fitted = watched(py, threads, listener, move |tell| fit(parts, job, tell))?;
@@ -68,8 +63,16 @@ pub fn fit_files(
     Ok(Model::of(model, Some(training)))
 }
 
+/// The parts of the columns; the weight comes with what it means.
+pub fn roles_of(targets: &[String], ignore: &[String], weight: Option<&(String, String)>) -> RoleChoice {
+    let named =
+        |(column, meaning): &(String, String)| Weights::named(meaning).map(|weight| weight.map(|()| column.clone()));
+    let (targets, ignore, weight) = (targets.to_vec(), ignore.to_vec(), weight.and_then(named));
+    RoleChoice::from(Roles { targets, ignore, weight, ..Roles::default() })
+}
+
 /// Runs work on threads of its own and tells the listener how far it is.
-fn watched<T: Send + 'static>(
+pub fn watched<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
     listener: Option<Bound<'_, PyAny>>,
@@ -88,7 +91,7 @@ fn watched<T: Send + 'static>(
     })
 }
 
-fn observe(tell: Tell<'_>, step: &Iteration) -> ControlFlow<()> {
+pub fn observe(tell: Tell<'_>, step: &Iteration) -> ControlFlow<()> {
     if tell(Event::Step(step.clone())) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
@@ -103,15 +106,21 @@ fn fit(parts: Parts, job: FileFit, tell: Tell<'_>) -> Result<(rffblr::Model, Tra
         FromFiles::Model(found) => *found,
         FromFiles::Table(training) => return in_memory(*training, &settings, hold_out, tell),
     };
-    let mut model = found.fitted.model;
-    if let Some((inputs, held_out)) = found.fitted.held_out {
-        model = model.with_check(evaluate::held_out_check(&found.fitted.sample, &inputs, held_out, settings.seed)?)?;
-    }
+    let fitted = scored(found.fitted, found.encoder, found.notes, settings.seed)?;
     if let Some(path) = checkpoint {
         // The model is there. A file that cannot be removed does no harm.
         let _ = std::fs::remove_file(path);
     }
-    Ok((model, Training::of_sample(found.encoder, found.fitted.sample, found.notes)))
+    Ok(fitted)
+}
+
+/// A model with its scores on the rows that were held out, and what is kept of its rows.
+pub fn scored(fitted: Streamed, encoder: Encoder, notes: Vec<Note>, seed: u64) -> Result<(rffblr::Model, Training)> {
+    let mut model = fitted.model;
+    if let Some((inputs, held_out)) = fitted.held_out {
+        model = model.with_check(evaluate::held_out_check(&fitted.sample, &inputs, held_out, seed)?)?;
+    }
+    Ok((model, Training::of_sample(encoder, fitted.sample, notes)))
 }
 
 /// Passes are not stopped.
@@ -121,7 +130,7 @@ fn passed(tell: Tell<'_>, what: &'static str, done: u64, total: u64) -> ControlF
 }
 
 /// A table with few rows, or a form that needs all of them at once.
-fn in_memory(
+pub fn in_memory(
     training: TrainingTable,
     settings: &Settings,
     hold_out: bool,

@@ -3,7 +3,7 @@
 use crate::checking;
 use crate::output::{self, significant};
 use anyhow::{Result, bail};
-use rffblr::data::{Encoding, MissingInputs, Weights};
+use rffblr::data::{Encoder, Encoding, MissingInputs, Weights};
 use rffblr::internals::plural;
 use rffblr::kernel::{Family, Kernel};
 use rffblr::linalg::Mat;
@@ -241,9 +241,10 @@ fn section(title: &str, table: comfy_table::Table) -> String {
 fn inputs_table(model: &Model, task: usize) -> comfy_table::Table {
     let (scale, length) = (model.input_scales(), model.kernel_lengths());
     let (scale, length) = (scale.col_as_slice(task), length.col_as_slice(task));
+    let origins = model.encoder().map(Encoder::origins).unwrap_or_default();
     let made_of = |d: usize| {
         let Some(encoder) = model.encoder() else { return String::new() };
-        let origin = encoder.origins().get(d).and_then(|&raw| encoder.raw_inputs().get(raw));
+        let origin = origins.get(d).and_then(|&raw| encoder.raw_inputs().get(raw));
         match origin.map(|raw| (&raw.encoding, raw.name == model.input_names()[d])) {
             Some((Encoding::Numeric { median, indicator: true }, true)) => {
                 format!("number, missing as {}", significant(*median))

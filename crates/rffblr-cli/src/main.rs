@@ -7,6 +7,7 @@ mod checking;
 mod data;
 mod demo;
 mod evaluate;
+mod export;
 mod fit;
 mod inspect;
 mod output;
@@ -36,6 +37,7 @@ Examples:
   rffblr predict data.model.json new.csv       predict with it
   rffblr inspect data.model.json               see what it is
   rffblr report data.model.json data.csv       see what it learned, as one HTML page
+  rffblr export data.model.json --to python    write it as a program, for use without this one
   rffblr evaluate data.csv --targets a,b       cross-validate it beside other methods
   rffblr reproduce table2 --out table2         rerun the experiments of the paper
   rffblr data list                             data sets known by name")]
@@ -62,6 +64,8 @@ enum Command {
     Inspect(inspect::Arguments),
     /// Write what a model learned, and how far to trust it, as one HTML page
     Report(Box<report::Arguments>),
+    /// Write a model as ONNX, Python, C, JavaScript, SQL or a workbook, for use without this program
+    Export(export::Arguments),
     /// Prove that a model file still computes what it stored
     Verify(inspect::VerifyArguments),
     /// Cross-validate one or several methods
@@ -96,6 +100,7 @@ fn main() -> ExitCode {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Verify(arguments) => inspect::verify(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Reproduce(arguments) => reproduce::run(&arguments),

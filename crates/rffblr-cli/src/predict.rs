@@ -14,6 +14,7 @@ use rffblr::{Model, Point, Prediction, PredictionColumns};
 use rffblr_tables as table;
 use rffblr_tables::{Parts, ReadOptions, Table, TableFile, Values, Writer, write_csv, write_parquet};
 use serde_json::json;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
@@ -65,7 +66,7 @@ impl Arguments {
     }
 }
 
-fn probability(text: &str) -> Result<f64, String> {
+pub fn probability(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(value) if value > 0.0 && value < 1.0 => Ok(value),
         _ => Err("write a number between 0 and 1, for example 0.9".into()),
@@ -190,14 +191,17 @@ impl Arguments {
     /// The columns to keep of a table with these names, which are then read: as they are written, unless they are inputs.
     fn kept(&self, names: &[String], options: &mut ReadOptions) -> Result<Vec<String>> {
         let kept = names_among(&self.keep, names)?;
+        let known: HashSet<&String> = names.iter().collect();
+        let (wanted, typed): (HashSet<&String>, HashSet<String>) =
+            (kept.iter().collect(), options.numeric_columns.iter().chain(&options.text_columns).cloned().collect());
+        options.ignored_columns.retain(|ignored| !wanted.contains(ignored));
         for name in &kept {
-            if !names.contains(name) {
+            if !known.contains(name) {
                 let nearest = table::nearest(name, names.iter().map(String::as_str)).map(String::from);
                 let role = "one to keep";
                 return Err(EncodeError::UnknownColumn { role, name: name.clone(), nearest }.into());
             }
-            options.ignored_columns.retain(|ignored| ignored != name);
-            if !options.numeric_columns.contains(name) && !options.text_columns.contains(name) {
+            if !typed.contains(name) {
                 options.text_columns.push(name.clone());
             }
         }
@@ -207,6 +211,7 @@ impl Arguments {
 
 /// Whether a note says that the model does not know columns that are kept for another reason.
 fn is_about(note: &Note, kept: &[String]) -> bool {
+    let kept: HashSet<&String> = kept.iter().collect();
     note.kind == NoteKind::Unknown && note.columns.iter().all(|column| kept.contains(column))
 }
 

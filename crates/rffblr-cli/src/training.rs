@@ -131,6 +131,7 @@ impl TableArguments {
         let choice = well_formed(RoleChoice::among(columns, &self.targets(columns)?, &self.ignore, weight));
         let choice = well_formed(choice.with_order(group.as_deref(), time.as_deref()));
         let choice = choice.with_texts(well_formed(names_among(&self.text, columns)), self.dates);
+        choice.expect_few_inputs(columns.len())?;
         let options = self.reading.apply(choice.read_options());
         Ok((choice, options))
     }

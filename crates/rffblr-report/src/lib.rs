@@ -334,7 +334,7 @@ fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
     let rows = data.map(|data| data.inputs()).or(stored.as_ref().map(|rows| rows.as_ref()));
     let mut first = 0;
     for input in encoder.raw_inputs() {
-        let columns = first..first + input.encoded_names().len();
+        let columns = first..first + input.width();
         first = columns.end;
         let Encoding::Categorical { levels, .. } = &input.encoding else { continue };
         let name = &input.name;

@@ -58,6 +58,7 @@ mod workbook;
 mod write;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::Path;
 
 pub use error::{Place, TableError};
@@ -291,8 +292,8 @@ fn plan(file: &str, names: &[String], options: &ReadOptions) -> Result<Vec<Wish>
         .map(|(position, name)| if name.trim().is_empty() { format!("\0{position}") } else { name.clone() })
         .collect();
     let positions = check_names(file, known.iter().map(String::as_str))?;
-    let listed = [&options.text_columns, &options.numeric_columns];
-    let is_skipped = |name: &String| is_nameless(name) && !listed.iter().any(|list| list.contains(name));
+    let listed: HashSet<&String> = options.text_columns.iter().chain(&options.numeric_columns).collect();
+    let is_skipped = |name: &String| is_nameless(name) && !listed.contains(name);
     let mut wishes: Vec<Wish> =
         names.iter().map(|name| if is_skipped(name) { Wish::Ignore } else { Wish::Guess }).collect();
     let lists = [

@@ -12,6 +12,7 @@ pub use crate::linalg::dense::{
     scale_rows, select_columns, select_rows,
 };
 pub use crate::model::file::file_value;
+pub use crate::model::plain::{Plain, PlainPart, Spread, SpreadTask, Terms, plain, plain_size};
 pub use crate::packed::{doubles, from_doubles};
 pub use crate::problem::{Group, Problem};
 pub use crate::table::cells::{Cells, Levels};

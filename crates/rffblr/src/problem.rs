@@ -105,10 +105,13 @@ impl Problem {
 
     /// The same where ranges of columns are the levels of one text each, and targets are known to be rounded.
     pub fn knowing(mut self, one_hot: &[Range<usize>], rounding: Vec<f64>) -> Self {
+        let mut continues = vec![false; self.origin.len()];
+        for column in one_hot.iter().flat_map(|block| block.clone().skip(1)) {
+            continues[column] = true;
+        }
         let mut next = 0;
         for column in 0..self.origin.len() {
-            let continues = one_hot.iter().any(|block| block.contains(&column) && block.start != column);
-            next += usize::from(column > 0 && !continues);
+            next += usize::from(column > 0 && !continues[column]);
             self.origin[column] = next;
         }
         self.rounding = rounding;

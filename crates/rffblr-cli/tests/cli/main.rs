@@ -8,6 +8,7 @@ mod common;
 mod data;
 mod demo;
 mod evaluate;
+mod export;
 mod fit;
 mod guide;
 mod inspect;

@@ -212,3 +212,25 @@ fn a_folder_that_does_not_exist_is_told_before_the_fit() {
     folder.fails(&[&fit[..], &hours].concat(), &["no/model.json"]);
     assert!(start.elapsed() < Duration::from_secs(30));
 }
+
+/// Quadratic in the columns, either would take minutes.
+#[test]
+fn many_columns_take_time_in_proportion_or_are_refused() {
+    let folder = Folder::new();
+    let table = |columns: usize| {
+        let names: Vec<String> = (0..columns).map(|d| format!("c{d}")).collect();
+        let row = |n: usize| (0..columns).map(|d| format!("{}", (n * 7 + d * 13) % 31)).collect::<Vec<_>>().join(",");
+        format!("{}\n{}\n", names.join(","), (0..6).map(row).collect::<Vec<_>>().join("\n"))
+    };
+    let start = Instant::now();
+    folder.put("wide.csv", table(40_000)).put("wider.csv", table(250_000));
+    folder.done(&["fit", "wide.csv", "--targets=c0", "--check=off", "-om.json"]);
+    folder.done(&["inspect", "m.json"]);
+    folder.done(&["predict", "m.json", "wider.csv", "-op.csv"]);
+    folder.fails(&["fit", "wider.csv", "--targets=c0,c1", "-on.json"], &["249998 input columns", "200000", "ignore"]);
+    folder.done(&["fit", "wider.csv", "--targets=c0,c1", "--ignore=c1*,c2*,c3*,c4*,c5*", "--check=off", "-on.json"]);
+    folder.put("other.csv", table(40_000).replace('c', "e"));
+    let ran = folder.fails(&["predict", "m.json", "other.csv"], &["39999 input columns", "and 39989 more"]);
+    assert!(ran.err.len() < 2000, "{}", ran.err.len());
+    assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
+}

@@ -46,13 +46,14 @@ fn long_help_of_every_command_leads_with_examples() {
 }
 
 /// Every command, by the words that call it.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "",
     "demo",
     "fit",
     "predict",
     "inspect",
     "report",
+    "export",
     "verify",
     "evaluate",
     "data",

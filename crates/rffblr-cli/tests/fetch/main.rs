@@ -165,3 +165,19 @@ fn the_catalogue_describes_the_files() {
         dataset.check(&path).unwrap();
     }
 }
+
+/// Links with the names that unfinished files could have are neither followed nor changed.
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_folder_is_not_followed() {
+    let case = Case::new(Server::start(vec![whole(body())]).url());
+    let elsewhere = TempDir::new().unwrap();
+    let precious = elsewhere.path().join("precious");
+    fs::write(&precious, "precious").unwrap();
+    for name in ["edm.arff.part", ".rffblr-edm.arff.part"] {
+        std::os::unix::fs::symlink(&precious, case.folder.path().join(name)).unwrap();
+    }
+    assert!(case.fetch().unwrap().is_new);
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    assert!(fs::read(case.target()).unwrap() == body());
+}

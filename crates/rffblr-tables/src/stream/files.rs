@@ -1,6 +1,6 @@
 //! Which files are read, and whether they have the same columns.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,14 +53,17 @@ impl Inner {
         }
         let own = header.names();
         plan(&file, &own, &self.options)?;
-        let kept = |name: &&String| !self.options.ignored_columns.contains(name);
-        let lacking = self.names.iter().filter(kept).find(|name| !own.contains(name));
-        let extra = own.iter().filter(kept).find(|name| !self.names.contains(name));
+        let ignored: HashSet<&String> = self.options.ignored_columns.iter().collect();
+        let kept = |name: &&String| !ignored.contains(name);
+        let places: HashMap<&String, usize> = (0..).zip(&self.names).map(|(place, name)| (name, place)).collect();
+        let here: HashSet<&String> = own.iter().collect();
+        let lacking = self.names.iter().filter(kept).find(|name| !here.contains(name));
+        let extra = own.iter().filter(kept).find(|name| !places.contains_key(name));
         if let Some(column) = lacking.or(extra) {
             return Err(TableError::OtherColumns { file, first, column: column.clone(), extra: lacking.is_none() });
         }
         for (column, here) in own.into_iter().zip(header.types(&file, &self.options)?) {
-            let Some(known) = self.names.iter().position(|name| *name == column) else { continue };
+            let Some(&known) = places.get(&column) else { continue };
             match (self.declared[known], here) {
                 (None, here) => self.declared[known] = here,
                 (Some(there), Some(text)) if there != text && self.wishes[known] == Wish::Guess => {

@@ -1,5 +1,6 @@
 //! One pass over all files, on a thread of its own that is at most two blocks ahead.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::panic::resume_unwind;
@@ -10,7 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use super::super::delimited::{Building, Style};
 use super::super::guess::Guess;
-use super::super::parquet::{self, Sink};
+use super::super::parquet::{self, Sink, Stored};
 use super::super::records::{Batch, Records};
 use super::super::{Column, Table, TableError, Values, Wish};
 use super::files::Part;
@@ -129,12 +130,12 @@ impl<'a> Reading<'a> {
 
     fn parquet(&mut self, part: &Part, input: File, filling: &mut Filling<'_>) -> Result<(), TableError> {
         let reader = parquet::reader(&part.name, input)?;
-        let mut stored = parquet::Description::of(&reader).columns(&part.name, &self.inner.options)?;
+        let stored = parquet::Description::of(&reader).columns(&part.name, &self.inner.options)?;
+        let mut stored: HashMap<String, Stored> = stored.into_iter().map(|found| (found.name.clone(), found)).collect();
         let mut columns = Vec::with_capacity(self.columns.len());
         for (_, column) in &self.columns {
-            let place = stored.iter().position(|stored| stored.name == column.name);
-            let place = place.ok_or_else(|| TableError::Changed { file: part.name.clone() })?;
-            let mut found = stored.swap_remove(place);
+            let found = stored.remove(&column.name);
+            let mut found = found.ok_or_else(|| TableError::Changed { file: part.name.clone() })?;
             found.wish = if column.is_text() { Wish::Text } else { Wish::Numeric };
             columns.push(found);
         }
@@ -151,9 +152,10 @@ impl<'a> Reading<'a> {
         self.columns.iter_mut().for_each(|(_, column)| column.written(style.numerals));
         let (mut batch, mut next) = (Batch::default(), Batch::default());
         let names = records.start(&mut batch)?;
+        let known: HashMap<&String, usize> = (0..).zip(&names).map(|(place, name)| (name, place)).collect();
         let mut places = Vec::with_capacity(self.columns.len());
         for (_, column) in &self.columns {
-            let place = names.iter().position(|name| *name == column.name);
+            let place = known.get(&column.name).copied();
             places.push(place.ok_or_else(|| TableError::Changed { file: part.name.clone() })?);
         }
         loop {

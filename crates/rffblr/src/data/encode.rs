@@ -37,6 +37,10 @@ use std::ops::Range;
 
 /// Most levels of a text; if there are more, the most frequent ones are kept and the rest is one of them.
 pub const MOST_LEVELS: usize = 1000;
+/// Most input columns of a table, and most columns that they become: with more, a fit would take minutes and more.
+pub const MOST_INPUTS: usize = 200_000;
+/// Names that are not in a table for which the nearest that is there is looked up.
+const SUGGESTED: usize = 10;
 /// The level that the rest becomes.
 pub const OTHER: &str = "(other)";
 
@@ -94,6 +98,16 @@ impl RawInput {
         encoded_name.strip_suffix('?') == Some(&self.name)
     }
 
+    /// Number of the encoded columns.
+    pub fn width(&self) -> usize {
+        match &self.encoding {
+            Encoding::Numeric { indicator, .. } => 1 + usize::from(*indicator),
+            Encoding::Presence => 1,
+            Encoding::Date(date) => date.names(&self.name).len(),
+            Encoding::Categorical { levels, .. } => levels.len() + 1,
+        }
+    }
+
     /// Names of the encoded columns.
     pub fn encoded_names(&self) -> Vec<String> {
         let mark = || format!("{}?", self.name);
@@ -110,6 +124,11 @@ impl RawInput {
         }
         names
     }
+}
+
+/// An error if a table has more inputs than a model can be fitted to in reasonable time.
+pub(crate) fn expect_few_inputs(inputs: usize) -> Result<(), EncodeError> {
+    if inputs > MOST_INPUTS { Err(EncodeError::TooManyInputs { inputs, most: MOST_INPUTS }) } else { Ok(()) }
 }
 
 /// What was learned about the columns of the training table.
@@ -137,7 +156,8 @@ impl Encoder {
         let columns = roles.inputs(table).map(Cow::Borrowed);
         let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, roles);
         let encoder = Encoder::learn_columns(columns, rows, facts, roles, missing, &mut notes)?;
-        for column in table.columns().iter().filter(|column| roles.targets.contains(&column.name)) {
+        let targets: HashSet<&String> = roles.targets.iter().collect();
+        for column in table.columns().iter().filter(|column| targets.contains(&column.name)) {
             if is_constant_target(column, rows) {
                 notes.add(NoteKind::ConstantTarget, &column.name, "");
             }
@@ -210,6 +230,7 @@ impl Encoder {
             notes.add(NoteKind::Index, name, "");
         }
         encoder.check_names()?;
+        expect_few_inputs(encoder.inputs.iter().map(RawInput::width).sum())?;
         Ok(encoder)
     }
 
@@ -355,7 +376,7 @@ impl Encoder {
         let mut next = 0;
         let block = |input: &RawInput| {
             let first = next;
-            next += input.encoded_names().len();
+            next += input.width();
             matches!(input.encoding, Encoding::Categorical { .. }).then_some(first..next)
         };
         self.inputs.iter().filter_map(block).collect()
@@ -363,7 +384,7 @@ impl Encoder {
 
     /// For each encoded column, the position in [`Encoder::raw_inputs`] of the column it comes from.
     pub fn origins(&self) -> Vec<usize> {
-        let columns = |(index, input): (usize, &RawInput)| vec![index; input.encoded_names().len()];
+        let columns = |(index, input): (usize, &RawInput)| vec![index; input.width()];
         self.inputs.iter().enumerate().flat_map(columns).collect()
     }
 
@@ -393,12 +414,16 @@ impl Encoder {
             .inputs
             .iter()
             .filter(|input| table.column(&input.name).is_none())
-            .map(|input| (input.name.clone(), nearest(&input.name, names()).map(String::from)))
+            .enumerate()
+            .map(|(count, input)| {
+                let suggested = if count < SUGGESTED { nearest(&input.name, names()).map(String::from) } else { None };
+                (input.name.clone(), suggested)
+            })
             .collect();
         if !absent.is_empty() {
             return Err(EncodeError::MissingColumns(absent));
         }
-        let columns = self.encoded_names().len();
+        let columns = self.inputs.iter().map(RawInput::width).sum();
         require(
             of_doubles(rows.len(), columns),
             format!("a table of {} rows and {columns} columns of numbers", rows.len()),
@@ -453,7 +478,7 @@ impl Encoder {
                     }
                 }
             }
-            next += input.encoded_names().len();
+            next += input.width();
         }
         Ok(out)
     }

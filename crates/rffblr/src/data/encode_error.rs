@@ -155,6 +155,10 @@ pub enum EncodeError {
     /// Inputs of the model that the table lacks.
     #[error("the table lacks {} that the model was trained on: {}", plural(.0.len(), "input column"), listed(.0))]
     MissingColumns(Vec<(String, Option<String>)>),
+
+    /// More inputs than a model can be fitted to in reasonable time.
+    #[error("there are {inputs} input columns, text counted by its levels, and at most {most} can be learned from; ignore some of them")]
+    TooManyInputs { inputs: usize, most: usize },
 }
 
 fn listed(names: &[(String, Option<String>)]) -> String {
@@ -162,5 +166,10 @@ fn listed(names: &[(String, Option<String>)]) -> String {
         Some(nearest) => format!("{} (did you mean {}?)", excerpt(name), excerpt(nearest)),
         None => excerpt(name),
     };
-    names.iter().map(one).collect::<Vec<_>>().join(", ")
+    const NAMED: usize = 10;
+    let mut named: Vec<String> = names.iter().take(NAMED).map(one).collect();
+    if names.len() > NAMED {
+        named.push(format!("and {} more", names.len() - NAMED));
+    }
+    named.join(", ")
 }

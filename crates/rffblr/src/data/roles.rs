@@ -1,5 +1,6 @@
 //! Which column of a table plays which part.
 
+use super::encode::expect_few_inputs;
 use super::encode_error::EncodeError;
 use super::{Note, NoteKind, Weights};
 use crate::table::pattern::matches;
@@ -127,6 +128,14 @@ impl RoleChoice {
         &self.roles.targets
     }
 
+    /// An error if a table with so many columns has more inputs than can be learned from, before its rows are read.
+    pub fn expect_few_inputs(&self, columns: usize) -> Result<(), EncodeError> {
+        let Roles { targets, ignore, weight, group, .. } = &self.roles;
+        let others = targets.len() + ignore.len() + self.last.unwrap_or(0);
+        let others = others.saturating_add(usize::from(weight.is_some()) + usize::from(group.is_some()));
+        expect_few_inputs(columns.saturating_sub(others))
+    }
+
     /// How to read the table: targets and weight must be numbers, ignored columns are not even looked at.
     pub fn read_options(&self) -> ReadOptions {
         let Roles { targets, ignore, group, time, .. } = &self.roles;
@@ -155,6 +164,7 @@ impl RoleChoice {
             }
         }
         let free: Vec<String> = roles.inputs(table).map(|column| column.name.clone()).collect();
+        expect_few_inputs(free.len().saturating_sub(last.unwrap_or(0)))?;
         match last {
             None if free.is_empty() => return Err(EncodeError::NoInputs),
             None => {}
@@ -272,7 +282,8 @@ pub fn names_among(lists: &[String], columns: &[String]) -> Result<Vec<String>, 
 
 /// One name for a table with these columns: as it is, by its position or by a pattern.
 pub fn one_name(name: &str, columns: &[String]) -> Result<String, EncodeError> {
-    match &found(name, columns)?[..] {
+    let known: HashSet<&str> = columns.iter().map(String::as_str).collect();
+    match &found(name, columns, &known)?[..] {
         [one] => Ok(one.name.clone()),
         many => Err(EncodeError::SeveralColumns { text: name.to_owned(), found: many.len() }),
     }
@@ -280,25 +291,26 @@ pub fn one_name(name: &str, columns: &[String]) -> Result<String, EncodeError> {
 
 fn found_names(lists: &[String], columns: &[String]) -> Result<Vec<Found>, EncodeError> {
     let mut names: Vec<Found> = Vec::new();
+    let known: HashSet<&str> = columns.iter().map(String::as_str).collect();
     for list in lists {
-        let whole = columns.contains(list).then(|| vec![(list.clone(), true)]);
+        let whole = known.contains(list.as_str()).then(|| vec![(list.clone(), true)]);
         for (name, quoted) in whole.map_or_else(|| split(list), Ok)? {
             match quoted {
                 true => names.push(Found { name, by_pattern: false }),
-                false => names.extend(found(&name, columns)?),
+                false => names.extend(found(&name, columns, &known)?),
             }
         }
     }
     // What two patterns find is named once.
-    let mut known = std::collections::HashSet::new();
-    names.retain(|found| known.insert(found.name.clone()) || !found.by_pattern);
+    let mut met = HashSet::new();
+    names.retain(|found| met.insert(found.name.clone()) || !found.by_pattern);
     Ok(names)
 }
 
 /// The columns that a name stands for. One that is not there is taken as it is, and missed later.
-fn found(name: &str, columns: &[String]) -> Result<Vec<Found>, EncodeError> {
+fn found(name: &str, columns: &[String], known: &HashSet<&str>) -> Result<Vec<Found>, EncodeError> {
     let exact = |name: &str| Ok(vec![Found { name: name.to_owned(), by_pattern: false }]);
-    if columns.is_empty() || columns.iter().any(|column| column == name) {
+    if columns.is_empty() || known.contains(name) {
         return exact(name);
     }
     if let Some(position) = name.strip_prefix('#').and_then(|digits| digits.parse::<usize>().ok()) {

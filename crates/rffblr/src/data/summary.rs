@@ -1,7 +1,9 @@
 //! What is to be known of a table that is too large to be kept: counts, levels, moments and a sample of its rows.
 
+mod bytes;
 mod column;
 
+use crate::error::Error;
 use crate::table::cells::Cells;
 use crate::table::{Column, ColumnsError, Table, Values};
 pub use column::{ColumnSummary, LevelCounts, Moments, Present};
@@ -58,6 +60,16 @@ impl Summary {
         Summary { most_rows, seed, rows: 0, columns, ignored, candidates, cells, largest: u64::MAX }
     }
 
+    /// The same for some of the rows of a table that has `rows` of them in all: it keeps only its share of the sample, the
+    /// rows whose hashes are so small that the sample has them. Were it to err, which has a chance of 10⁻²³, the sample
+    /// would be a little smaller.
+    pub fn of_part(most_rows: usize, seed: u64, rows: u64) -> Summary {
+        let expected = most_rows as f64;
+        let share = (expected + 10.0 * expected.sqrt()) / rows as f64;
+        // A share above one saturates.
+        Summary { largest: (share * u64::MAX as f64) as u64, ..Summary::new(most_rows, seed) }
+    }
+
     /// Adds the rows of a block, the first of which has the number `first_row`. No row may be added twice, and all
     /// blocks have the same columns.
     pub fn add(&mut self, table: &Table, first_row: u64) -> Result<(), ColumnsError> {
@@ -106,6 +118,16 @@ impl Summary {
         }
         self.shrink();
         Ok(())
+    }
+
+    /// As bytes that [`from_bytes`](Summary::from_bytes) reads on any machine, with a version and a checksum.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        bytes::write(self)
+    }
+
+    /// A summary from its bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Summary, Error> {
+        bytes::read(bytes)
     }
 
     /// Number of rows.

@@ -24,4 +24,4 @@ pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
 pub(crate) use learn::{BATCH, Group};
 pub use map::FeatureMap;
 pub(crate) use map::features_for;
-pub use stream::{BlockSource, EachBlock, SAMPLE, StreamFit, Streamed};
+pub use stream::{BlockSource, EachBlock, SAMPLE, StreamFit, StreamPlan, Streamed};

@@ -11,15 +11,29 @@ pub(super) enum Around<'a> {
         waves: &'a Waves,
         /// B×M angles without offsets.
         angles: Mat<f64>,
-        /// Slope of each input's direct link: D×C.
-        slopes: Mat<f64>,
+        direct: Direct,
     },
     Kernel {
         machine: &'a KernelMachine,
         /// From training rows to background rows.
         distances: Distances,
-        slopes: Mat<f64>,
+        direct: Direct,
     },
+}
+
+/// The linear part of a function.
+pub(super) struct Direct {
+    /// Slope of each input's direct link: D×C.
+    slopes: Mat<f64>,
+    /// Its values at the background rows, B×C.
+    whole: Mat<f64>,
+}
+
+impl Direct {
+    fn new(slopes: Mat<f64>, rows: &Mat<f64>) -> Direct {
+        let whole = multiply(rows.as_ref(), slopes.as_ref(), Threads::ONE);
+        Direct { slopes, whole }
+    }
 }
 
 impl<'a> Around<'a> {
@@ -35,12 +49,12 @@ impl<'a> Around<'a> {
                     }
                 }
                 let angles = multiply(rows.as_ref(), waves.basis.directions.as_ref(), threads);
-                Around::Waves { waves, angles, slopes }
+                Around::Waves { waves, angles, direct: Direct::new(slopes, rows) }
             }
             Part::Kernel(machine) => Around::Kernel {
                 machine,
                 distances: machine.kernel.distances(&machine.inputs, rows.as_ref(), threads),
-                slopes: machine.slopes(threads).0,
+                direct: Direct::new(machine.slopes(threads).0, rows),
             },
         }
     }
@@ -48,19 +62,18 @@ impl<'a> Around<'a> {
     /// The function, up to a constant and on the standardised scale, with some columns as in row x and the others as in
     /// row z: for each of its tasks a table with a row for each x and a column for each z.
     pub(super) fn values(&self, columns: &[usize], background: &Background) -> Vec<Mat<f64>> {
-        let (mut values, slopes) = match self {
-            Around::Waves { waves, angles, slopes } => (of_waves(waves, angles, columns, background), slopes),
-            Around::Kernel { machine, distances, slopes } => {
-                (of_kernel(machine, distances, columns, background), slopes)
+        let (mut values, direct) = match self {
+            Around::Waves { waves, angles, direct } => (of_waves(waves, angles, columns, background), direct),
+            Around::Kernel { machine, distances, direct } => {
+                (of_kernel(machine, distances, columns, background), direct)
             }
         };
         let rows = &background.standardised;
         for (c, table) in values.iter_mut().enumerate() {
-            let own = |n: usize| columns.iter().map(|&d| slopes[(d, c)] * rows[(n, d)]).sum::<f64>();
-            let all = |n: usize| (0..rows.ncols()).map(|d| slopes[(d, c)] * rows[(n, d)]).sum::<f64>();
+            let own = |n: usize| columns.iter().map(|&d| direct.slopes[(d, c)] * rows[(n, d)]).sum::<f64>();
             let owns: Vec<f64> = (0..rows.nrows()).map(own).collect();
             for z in 0..rows.nrows() {
-                let rest = all(z) - owns[z];
+                let rest = direct.whole[(z, c)] - owns[z];
                 table.col_as_slice_mut(z).iter_mut().zip(&owns).for_each(|(value, own)| *value += own + rest);
             }
         }

@@ -193,7 +193,7 @@ fn inputs_of(model: &Model) -> Vec<Input> {
     let mut next = 0;
     let mut columns = |raw: &crate::data::RawInput| {
         let first = next;
-        next += raw.encoded_names().len();
+        next += raw.width();
         (first..next).collect()
     };
     let input = |raw: &crate::data::RawInput| Input {

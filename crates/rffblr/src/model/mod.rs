@@ -9,6 +9,7 @@ mod fit;
 mod function;
 mod intervals;
 mod needs;
+pub(crate) mod plain;
 mod posterior;
 mod prediction;
 mod seen;

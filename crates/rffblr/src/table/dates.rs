@@ -229,7 +229,7 @@ pub fn date_text(seconds: f64) -> String {
 }
 
 /// What the texts of a column are as dates, read with the day first and with the month first.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DateTexts {
     cells: u64,
     /// Cells that are dates in either order, and earliest and latest of them.

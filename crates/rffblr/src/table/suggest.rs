@@ -15,7 +15,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         let letters = letters(candidate);
         let distance = if letters == wanted {
             0
-        } else if wanted.len().max(letters.len()) > LONGEST {
+        } else if wanted.len().max(letters.len()) > LONGEST || wanted.len().abs_diff(letters.len()) > allowed {
             continue;
         } else {
             edits(&wanted, &letters)

@@ -67,6 +67,15 @@ impl Cycle {
         }
     }
 
+    /// The same as numbers: the phase is the fraction of (days since 1970 + shift)/period, of whole days if the last is true.
+    pub fn terms(self) -> (f64, f64, bool) {
+        match self {
+            Cycle::Year => (YEAR, 0.0, false),
+            Cycle::Week => (7.0, 3.0, true),
+            Cycle::Day => (1.0, 0.0, false),
+        }
+    }
+
     /// Whether times that span so many seconds have seen enough of it to tell it from the course of time.
     fn is_seen(self, times: &[f64], span: f64) -> bool {
         let distinct =
@@ -147,11 +156,14 @@ impl DateEncoding {
         }
     }
 
+    /// Whether the texts were times of a day, which have no date to begin with.
+    pub fn is_clock(&self) -> bool {
+        self.start == 0.0 && self.cycles == [Cycle::Day]
+    }
+
     /// What it becomes, in words: days since 2024-05-31, season and day of the week.
     pub fn describe(&self) -> String {
-        // Times of a day have no date to begin with.
-        let clock = self.start == 0.0 && self.cycles == [Cycle::Day];
-        let since = (!clock).then(|| format!("days since {}", date_text(self.start).replace('T', " ")));
+        let since = (!self.is_clock()).then(|| format!("days since {}", date_text(self.start).replace('T', " ")));
         let parts = since.into_iter().chain(self.cycles.iter().map(|cycle| cycle.meaning().to_owned()));
         let parts: Vec<String> = parts.collect();
         match &parts[..] {

@@ -32,7 +32,7 @@ impl Encoder {
             match &input.encoding {
                 Encoding::Categorical { levels, .. } => texts.push((levels.len(), &input.name)),
                 Encoding::Numeric { .. } | Encoding::Presence | Encoding::Date(_) => {
-                    others += input.encoded_names().len()
+                    others += input.width()
                 }
             }
         }
@@ -59,7 +59,7 @@ impl Encoder {
         for (known, tasks) in &patterns {
             let mut first = 0;
             for input in &self.inputs {
-                let width = input.encoded_names().len();
+                let width = input.width();
                 let cells = data.inputs().subcols(first, width);
                 first += width;
                 let correlations: Vec<f64> = match &input.encoding {

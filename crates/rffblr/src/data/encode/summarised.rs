@@ -8,7 +8,7 @@ use crate::data::summary::{ColumnSummary, Present, Summary};
 use crate::data::{EncodeError, Roles};
 use crate::table::Column;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 impl Encoder {
     /// Learns from a summary what the inputs of a table become: as [`Encoder::learn`] does from all of its rows, except
@@ -34,7 +34,8 @@ impl Encoder {
         let mut notes = Notes::default();
         let columns = roles.inputs(&sample).map(Cow::Borrowed);
         let encoder = Encoder::learn_columns(columns, &rows, facts, roles, missing, &mut notes)?;
-        for column in summary.columns().iter().filter(|column| roles.targets.contains(&column.name)) {
+        let targets: HashSet<&String> = roles.targets.iter().collect();
+        for column in summary.columns().iter().filter(|column| targets.contains(&column.name)) {
             if matches!(&column.present, Present::Numbers(moments) if moments.min == moments.max) {
                 notes.add(NoteKind::ConstantTarget, &column.name, "");
             }

@@ -1,13 +1,14 @@
 //! Summaries of single columns.
 
 use crate::table::{Column, DateTexts, Values};
-use std::collections::HashMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 
 /// Most levels of a text that are counted.
 pub const COUNTED_LEVELS: usize = 1000;
 
 /// What is known of one column.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ColumnSummary {
     /// Name in the table.
     pub name: String,
@@ -20,7 +21,7 @@ pub struct ColumnSummary {
 }
 
 /// The cells of a column that are not missing.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Present {
     /// Numbers.
     Numbers(Moments),
@@ -41,6 +42,22 @@ pub struct Moments {
     pub mean: f64,
     /// Sum of squared deviations from the mean.
     pub squares: f64,
+}
+
+/// As the bits of the numbers, which may be infinite.
+impl Serialize for Moments {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bits = [self.min, self.max, self.mean, self.squares].map(f64::to_bits);
+        (self.count, bits).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moments {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Moments, D::Error> {
+        let (count, bits) = <(u64, [u64; 4])>::deserialize(deserializer)?;
+        let [min, max, mean, squares] = bits.map(f64::from_bits);
+        Ok(Moments { count, min, max, mean, squares })
+    }
 }
 
 impl Moments {
@@ -82,10 +99,10 @@ impl Moments {
 }
 
 /// Levels of a text with the number of their cells, as long as there are at most [`COUNTED_LEVELS`].
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelCounts {
     /// Of each level the first row that has it, and the number of rows.
-    levels: HashMap<String, (u64, u64)>,
+    levels: BTreeMap<String, (u64, u64)>,
     /// Number of texts.
     count: u64,
     too_many: bool,

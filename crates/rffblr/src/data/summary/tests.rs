@@ -100,6 +100,8 @@ proptest! {
             merged.merge(summary).unwrap();
         }
         prop_assert_eq!(shown(&merged), shown(&whole));
+        let again = Summary::from_bytes(&merged.to_bytes().unwrap()).unwrap();
+        prop_assert_eq!((shown(&again), again.columns()), (shown(&merged), merged.columns()));
 
         // The sample by its definition.
         let mut by_hash: Vec<u64> = (0..table.rows() as u64).collect();
@@ -287,4 +289,34 @@ fn more_levels_than_a_category_has() {
     // Once each: an identifier, which is left out.
     let encoder = learn(&summary_of(&cells(1), 500)).unwrap();
     assert_eq!(encoder.raw_inputs().iter().map(|input| input.name.as_str()).collect::<Vec<_>>(), ["x"]);
+}
+
+/// Parts that know how many rows there are in all keep little more than their share of the sample, and together have all of it.
+#[test]
+fn a_part_keeps_its_share_of_the_sample() {
+    let whole = table(vec![numeric("x", (0..20_000).map(f64::from).collect())]);
+    let mut merged = Summary::new(500, 5);
+    for start in (0..20_000).step_by(2000) {
+        let mut summary = Summary::of_part(500, 5, 20_000);
+        summary.add(&part(&whole, start..start + 2000), start as u64).unwrap();
+        assert!(summary.candidates.len() < 150);
+        merged.merge(summary).unwrap();
+    }
+    assert_eq!(shown(&merged), shown(&summary_of(&whole, 500)));
+    let mut all = Summary::of_part(500, 5, 10);
+    all.add(&part(&whole, 0..10), 0).unwrap();
+    assert_eq!(all.sample().1.len(), 10);
+}
+
+#[test]
+fn damaged_bytes_are_refused() {
+    let mut summary = summary_of(&table(vec![numeric("x", vec![1.0, f64::NAN]), text("t", &[None, Some("a")])]), 5);
+    summary.merge(Summary::new(5, 5)).unwrap();
+    let bytes = summary.to_bytes().unwrap();
+    for cut in 0..bytes.len() {
+        assert!(Summary::from_bytes(&bytes[..cut]).is_err());
+        let mut other = bytes.clone();
+        other[cut] ^= 1;
+        assert!(Summary::from_bytes(&other).is_err());
+    }
 }

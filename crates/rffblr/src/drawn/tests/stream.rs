@@ -1,6 +1,6 @@
 //! Two blocks and a part of a third.
 
-use super::super::{Accumulator, BLOCK, FeatureMap, SAMPLE, StreamFit, Streamed};
+use super::super::{Accumulator, BLOCK, FeatureMap, SAMPLE, StreamFit, StreamPlan, Streamed};
 use crate::data::{Encoder, MissingInputs, Roles, Summary, row_hash};
 use crate::error::Error;
 use crate::linalg::Mat;
@@ -149,5 +149,38 @@ fn a_fit_that_was_broken_off_goes_on_to_the_same_bits() {
             let again = stream(&table, hold_out, Some(resume), &mut |_, _| Ok(())).unwrap();
             assert!(again.model.to_json().unwrap() == expected);
         }
+    }
+}
+
+/// Summaries, plan and sums go to other processes and come back as bytes; what each does is one step of a fit.
+#[test]
+fn the_steps_of_a_fit_in_several_processes_are_a_fit() {
+    let table = table(|_| 0.0);
+    let settings = super::settings(16);
+    let observer = &|_: &_| ControlFlow::Continue(());
+    for hold_out in [true, false] {
+        let expected = stream(&table, hold_out, None, &mut |_, _| Ok(())).unwrap();
+        let (summary, encoder) = encoder(&table);
+        let summary = Summary::from_bytes(&summary.to_bytes().unwrap()).unwrap();
+        let fit = StreamFit {
+            summary: &summary,
+            seed: SEED,
+            encoder: &encoder,
+            settings: &settings,
+            hold_out,
+            observer,
+            resume: None,
+        };
+        let plan = fit.learn().unwrap();
+        assert_eq!(StreamPlan::from_json(&plan.to_json().unwrap()).unwrap(), plan);
+        let mut sums = plan.accumulator();
+        for number in [2, 0, 1] {
+            let (mut part, first) = (plan.accumulator(), number * BLOCK);
+            plan.add(&mut part, number as u64, first as u64, &table, first..ROWS.min(first + BLOCK)).unwrap();
+            sums.merge(Accumulator::from_bytes(&part.to_bytes().unwrap()).unwrap()).unwrap();
+        }
+        let found = plan.finish(&summary, sums, 3).unwrap();
+        assert!(found.model.to_json().unwrap() == expected.model.to_json().unwrap());
+        assert_eq!(found.sample.fingerprint(), expected.sample.fingerprint());
     }
 }

@@ -4,6 +4,7 @@
 
 use super::{KernelMachine, Share, nonnegative_variance, shares};
 use crate::linalg::{Mat, Threads, dot, select_rows};
+use std::collections::BTreeSet;
 
 /// Most training rows from which variances are computed.
 pub(crate) const VARIANCE_ROWS: usize = 1500;
@@ -34,6 +35,27 @@ impl KernelMachine {
             }
         }
         out
+    }
+
+    /// What variances are computed from: for tasks that share a factor these tasks, the rows it is of, and R = L⁻¹U, with which
+    /// the variance before correction is κ(z, z) − ‖R κ(X, z)‖².
+    pub(crate) fn variance_factors(&self) -> Vec<(Vec<usize>, Vec<usize>, Mat<f64>)> {
+        let shares = if self.correction.is_empty() { self.shares() } else { self.sampled() };
+        let of = |share: &Share| {
+            let count = share.root.len();
+            let mut factor = Mat::from_fn(count, count, |i, j| if i == j { share.root[i] } else { 0.0 });
+            share.factor.half_solve(factor.as_mut());
+            (share.tasks.clone(), (0..count).map(|i| share.at(i)).collect(), factor)
+        };
+        shares.iter().map(of).collect()
+    }
+
+    /// Rows of each of those factors, told without computing them.
+    pub(crate) fn variance_sizes(&self) -> Vec<usize> {
+        let level = |task: usize| (self.observed[task].as_ref(), self.noise[task].to_bits());
+        let levels: BTreeSet<(Option<&Vec<usize>>, u64)> = (0..self.noise.len()).map(level).collect();
+        let rows = |(rows, _): (Option<&Vec<usize>>, u64)| rows.map_or(self.inputs.nrows(), Vec::len);
+        levels.into_iter().map(rows).map(|rows| rows.min(VARIANCE_ROWS)).collect()
     }
 
     /// One where all is known, zero far from all rows, where only the linear part of the kernel says something.

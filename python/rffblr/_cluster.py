@@ -1,0 +1,363 @@
+"""A fit to rows that lie in many processes, without an engine: what is done to the rows of one partition, how results are
+merged, and what is done once.
+
+Every function is pure: the same arguments give the same bytes, in any process and however often. An engine (Dask, Spark)
+calls them where the rows are and merges what they return in the order of the partitions.
+
+1. The rows of each partition are counted (:class:`Layout`): every row and every block then has a number.
+2. :func:`summarised` in each partition, :func:`merged_summaries`: what the columns are, and a sample.
+3. :func:`planned` once: the kernel is learned from the sample.
+4. :func:`added` in each partition, :func:`merged_sums`: the sums over all rows.
+5. :func:`finished` once: the model.
+
+Few rows are fitted by :func:`fitted` after the second step.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import _rffblr
+from ._frames import MISSING, _pandas_cells
+from ._rffblr import BLOCK
+
+# Partial results that one task merges.
+WIDTH = 8
+# Files of a checkpoint with sums, at most.
+GROUPS = 64
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is fitted: the names have the meanings of :meth:`RFFBLRRegressor.fit_files`."""
+
+    # Of every column its name, in the order of the partitions, and whether it is text.
+    columns: list[tuple[str, bool]]
+    targets: list[str]
+    ignore: list[str]
+    weight: tuple[str, str] | None
+    missing: str
+    hold_out: bool
+    preset: str | None
+    settings: list[tuple[str, str]]
+
+    @property
+    def seed(self) -> int:
+        return int(dict(self.settings)["seed"])
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the rows of a partition stand among all rows."""
+
+    partition: int
+    rows: int
+    first_row: int
+    first_block: int
+    # Rows of all partitions.
+    total: int
+
+
+class Layout:
+    """Numbers of rows and blocks. The blocks of a partition have ``BLOCK`` rows each but for its last."""
+
+    def __init__(self, rows: Iterable[int]) -> None:
+        self.rows = [int(count) for count in rows]
+        first_rows = [0, *accumulate(self.rows)]
+        first_blocks = [0, *accumulate(-(-count // BLOCK) for count in self.rows)]
+        self.total, self.blocks = first_rows[-1], first_blocks[-1]
+        starts = zip(self.rows, first_rows, first_blocks)
+        self.places = [Place(partition, *start, self.total) for partition, start in enumerate(starts)]
+
+
+class PartitionError(ValueError):
+    """A partition that cannot be used, by its number and, if it is one row's fault, the number of that row; both from 0."""
+
+    def __init__(self, problem: str, partition: int, row: int | None = None, files: tuple[str, ...] = ()) -> None:
+        super().__init__(problem, partition, row, files)
+        self.problem, self.partition, self.row, self.files = problem, partition, row, files
+
+    def __str__(self) -> str:
+        files = f" ({', '.join(self.files)})" if self.files else ""
+        row = "" if self.row is None else f", row {self.row + 1} of it"
+        return f"partition {self.partition + 1}{files}{row}: {self.problem}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PartitionError, (self.problem, self.partition, self.row, self.files)
+
+    def at(self, files: Iterable[str]) -> "PartitionError":
+        """The same with the names of the files in which the partition lies."""
+        return PartitionError(self.problem, self.partition, self.row, tuple(files))
+
+
+class ClusterError(RuntimeError):
+    """The cluster, or what schedules its work, was lost."""
+
+
+# The rows of a partition
+
+
+def typed(frame: Any) -> list[tuple[str, bool]]:
+    """Name of each column of a frame of pandas, which may be without rows, and whether it is text by its type."""
+    import pandas as pd
+
+    types = pd.api.types
+    numeric = [types.is_numeric_dtype(dtype) or types.is_bool_dtype(dtype) for dtype in frame.dtypes]
+    return [(str(name), not numbers) for name, numbers in zip(frame.columns, numeric)]
+
+
+def cells_of(job: Job, frame: Any) -> list[tuple[str, Any]]:
+    """The columns of a part of the rows, of the types they have in all parts."""
+    out = []
+    for position, (name, text) in enumerate(job.columns):
+        column = frame.iloc[:, position]
+        cells = _pandas_cells(column)
+        if text and isinstance(cells, np.ndarray) and np.isnan(cells).all():
+            cells = ([], np.full(len(cells), MISSING, dtype=np.uint32))
+        if cells is None or isinstance(cells, tuple) != text:
+            kind = "text" if text else "numbers"
+            raise ValueError(f"column '{name}' holds cells of type {column.dtype}, and by the table's schema {kind}")
+        out.append((name, cells))
+    return out
+
+
+def blocks_of(frames: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    """The rows of frames in blocks, each with the number of its first row."""
+    import pandas as pd
+
+    held: list[Any] = []
+    count = first = 0
+    for frame in frames:
+        while len(frame):
+            taken = frame.iloc[: BLOCK - count]
+            frame = frame.iloc[len(taken) :]
+            held.append(taken)
+            count += len(taken)
+            if count == BLOCK:
+                yield first, held[0] if len(held) == 1 else pd.concat(held, ignore_index=True)
+                held, count, first = [], 0, first + BLOCK
+    if held:
+        yield first, held[0] if len(held) == 1 else pd.concat(held, ignore_index=True)
+
+
+Made = TypeVar("Made")
+
+
+def _each_block(place: Place, frames: Iterable[Any], make: Callable[[int, Any], Made]) -> Iterator[Made]:
+    """What ``make`` makes of every block of a partition, from the number of its first row and its frame."""
+    rows = 0
+    for first, frame in blocks_of(frames):
+        rows += len(frame)
+        try:
+            yield make(first, frame)
+        except (TypeError, ValueError) as problem:
+            row, text = _first_bad(frame, lambda part: make(first, part), str(problem))
+            raise PartitionError(text, place.partition, None if row is None else first + row) from problem
+    if rows != place.rows:
+        raise PartitionError(
+            f"it had {place.rows} rows when they were counted, and now has {rows}; persist (Dask) or cache (Spark) the "
+            "table before the fit, so that its rows stay what they are",
+            place.partition,
+        )
+
+
+def _first_bad(frame: Any, use: Callable[[Any], object], text: str) -> tuple[int | None, str]:
+    """The first row that cannot be used, and what is wrong with it; no row if it is not the fault of one."""
+
+    def fault(part: Any) -> str | None:
+        try:
+            use(part)
+        except (TypeError, ValueError) as problem:
+            return str(problem)
+        return None
+
+    fine, bad = 0, len(frame)
+    while bad - fine > 1:
+        middle = (fine + bad) // 2
+        fine, bad = (fine, middle) if fault(frame.iloc[:middle]) else (middle, bad)
+    alone = fault(frame.iloc[fine:bad])
+    if alone is None or (fine == 0 and len(frame) > 1 and fault(frame.iloc[-1:])):
+        return None, text
+    return fine, re.sub(r"\b(data )?row 1(, | )", "", alone)
+
+
+def summarised(job: Job, place: Place, frames: Iterable[Any]) -> bytes:
+    """What is known of the rows of a partition, with their share of the sample."""
+    out = _rffblr.Summary(job.seed, place.total)
+
+    def make(start: int, frame: Any) -> _rffblr.Summary:
+        block = _rffblr.Summary(job.seed, place.total)
+        block.add(place.first_row + start, cells_of(job, frame), job.ignore)
+        return block
+
+    for block in _each_block(place, frames, make):
+        out.merge(block)
+    return out.to_bytes()
+
+
+def added(job: Job, plan: str, place: Place, frames: Iterable[Any]) -> bytes:
+    """The sums over the rows of a partition."""
+    chosen = _rffblr.Plan.from_json(plan)
+    out = chosen.accumulator()
+
+    def make(start: int, frame: Any) -> _rffblr.Accumulator:
+        block, number = chosen.accumulator(), place.first_block + start // BLOCK
+        # On one thread: an engine runs as many tasks as it has cores.
+        chosen.add(block, number, place.first_row + start, cells_of(job, frame), 1)
+        return block
+
+    for block in _each_block(place, frames, make):
+        out.merge(block)
+    return out.to_bytes()
+
+
+# Merging
+
+
+def merged_summaries(parts: Sequence[bytes]) -> bytes:
+    """Summaries of consecutive partitions, in their order, as one."""
+    first, *others = parts
+    if not others:
+        return first
+    out = _rffblr.Summary.from_bytes(first)
+    for other in others:
+        out.merge(_rffblr.Summary.from_bytes(other))
+    return out.to_bytes()
+
+
+def merged_sums(parts: Sequence[bytes]) -> bytes:
+    """Sums over the rows of several partitions as one; the order does not matter."""
+    first, *others = parts
+    if not others:
+        return first
+    out = _rffblr.Accumulator.from_bytes(first)
+    for other in others:
+        out.merge(_rffblr.Accumulator.from_bytes(other))
+    return out.to_bytes()
+
+
+def bunches(count: int, size: int) -> list[range]:
+    """The numbers below ``count`` in runs of ``size``."""
+    return [range(start, min(start + size, count)) for start in range(0, count, size)]
+
+
+# What is done once
+
+
+def is_streamed(job: Job, layout: Layout) -> bool:
+    """Whether rows are added up; few are fitted as they are, and so are those of other presets."""
+    return _rffblr.is_streamed(job, layout.total)
+
+
+def planned(job: Job, layout: Layout, summary: bytes, threads: int, checkpoint: "Checkpoint | None" = None) -> str:
+    """Learns the kernel from the sample, or finds in the checkpoint what was learned."""
+    name, purpose = "plan.json", _purpose(job, layout, summary)
+    known = checkpoint.read(name) if checkpoint else None
+    if known is not None:
+        found = json.loads(known)
+        if found["purpose"] != purpose:
+            raise ValueError(
+                f"checkpoint {checkpoint}: it is of other rows or settings; remove it, or name another folder"
+            )
+        return str(found["plan"])
+    plan = _rffblr.learn_plan(_rffblr.Summary.from_bytes(summary), job, threads, None).to_json()
+    if checkpoint:
+        checkpoint.write(name, json.dumps({"purpose": purpose, "plan": plan}).encode())
+    return plan
+
+
+def _purpose(job: Job, layout: Layout, summary: bytes) -> str:
+    about = json.dumps([asdict(job), layout.rows, _rffblr.__version__])
+    return hashlib.sha256(about.encode() + summary).hexdigest()
+
+
+def finished(
+    plan: str, blocks: int, summary: bytes, sums: bytes, threads: int, keep_sample: bool
+) -> tuple[_rffblr.Model, list[str]]:
+    """The model of all rows, and notes."""
+    parts = (_rffblr.Summary.from_bytes(summary), _rffblr.Accumulator.from_bytes(sums))
+    model = _rffblr.Plan.from_json(plan).finish(*parts, blocks, threads)
+    return (model if keep_sample else without_rows(model)), model.notes
+
+
+def fitted(job: Job, summary: bytes, threads: int, keep_sample: bool) -> tuple[_rffblr.Model, list[str]]:
+    """The model of few rows, all of which are in the summary, and notes."""
+    model = _rffblr.fit_summary(_rffblr.Summary.from_bytes(summary), job, threads, None)
+    return (model if keep_sample else without_rows(model)), model.notes
+
+
+def without_rows(model: _rffblr.Model) -> _rffblr.Model:
+    """The same model without any row of the training data."""
+    return _rffblr.Model.restore(model.to_json(), None)
+
+
+class Checkpoint:
+    """A folder that all processes reach, in which a job leaves what it has so far."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.path.abspath(os.fspath(folder))
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            with open(os.path.join(self.folder, name), "rb") as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Whole or not at all, also if two processes write the same."""
+        os.makedirs(self.folder, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
+            file.write(content)
+        os.replace(file.name, os.path.join(self.folder, name))
+
+    def has(self, name: str) -> bool:
+        return os.path.exists(os.path.join(self.folder, name))
+
+    def remove(self) -> None:
+        """Once the model is there; a folder that cannot be removed does no harm."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __str__(self) -> str:
+        return self.folder
+
+
+@dataclass(frozen=True)
+class Group:
+    """Consecutive partitions whose sums are one file of a checkpoint."""
+
+    number: int
+    partitions: range
+
+    @property
+    def name(self) -> str:
+        return f"sums-{self.number:03}"
+
+
+def groups_of(partitions: int) -> list[Group]:
+    """All partitions in at most ``GROUPS`` groups."""
+    size = max(1, -(-partitions // GROUPS))
+    return [Group(number, run) for number, run in enumerate(bunches(partitions, size))]
+
+
+def kept(checkpoint: Checkpoint, group: Group, sums: bytes) -> bytes:
+    """The sums of a group, saved."""
+    checkpoint.write(group.name, sums)
+    return sums
+
+
+def found(checkpoint: Checkpoint, group: Group) -> bytes:
+    """The sums of a group that were saved."""
+    sums = checkpoint.read(group.name)
+    if sums is None:
+        raise FileNotFoundError(f"checkpoint {checkpoint}: {group.name} has gone; every process must reach this folder")
+    return sums

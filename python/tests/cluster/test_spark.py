@@ -1,0 +1,216 @@
+"""An Estimator and a Model of pyspark.ml, with two executors that are processes of their own."""
+
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from shared import FEW, INPUTS, SIZES, TARGETS, job_of, one_by_one, parts, table
+
+import rffblr
+from rffblr import _cluster
+
+if shutil.which("java") is None and os.environ.get("CI") != "true":
+    pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless", allow_module_level=True)
+
+from pyspark.ml import Pipeline, PipelineModel  # noqa: E402
+from pyspark.ml.evaluation import RegressionEvaluator  # noqa: E402
+from pyspark.ml.feature import VectorAssembler  # noqa: E402
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder  # noqa: E402
+from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql import functions as F  # noqa: E402
+
+from rffblr.spark import ClusterError, PartitionError, RFFBLRModel, RFFBLRRegressor  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SETTINGS = {"features": FEW["features"], "maxIter": FEW["max_iterations"], "threads": 1}
+
+
+def session(master):
+    """All of it on loopback. A small pool of memory, and every file a partition."""
+    os.environ.update(SPARK_LOCAL_IP="127.0.0.1", PYSPARK_PYTHON=sys.executable)
+    builder = SparkSession.builder.master(master).appName("rffblr")
+    settings = {
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": "1g",
+        "spark.executor.memory": "1g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+        # A file of this size, and no second one.
+        "spark.sql.files.openCostInBytes": str(128 << 20),
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    return made
+
+
+@pytest.fixture(scope="module")
+def spark():
+    made = session("local-cluster[2,1,1024]")
+    yield made
+    if made.sparkContext._gateway.proc.poll() is None:
+        made.stop()
+
+
+def frame_of(spark, folder):
+    return spark.read.parquet(str(folder))
+
+
+def ordered(table):
+    """The parts in the order in which Spark has made partitions of the files: the larger first."""
+    numbers = table.select(F.spark_partition_id().alias("p")).groupBy("p").count().orderBy("p").collect()
+    frames = {len(part): part.drop(columns=["note", "weight"]) for part in parts()}
+    return [frames[row["count"]] for row in numbers]
+
+
+@pytest.fixture(scope="module")
+def expected_here(spark, files):
+    frames, estimator = ordered(frame_of(spark, files)), rffblr.RFFBLRRegressor(**FEW)
+    assert len(frames) == len(SIZES)
+    return one_by_one(estimator, frames, job_of(estimator, frames[0]))
+
+
+@pytest.fixture(scope="module")
+def fitted(spark, files):
+    return RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS).fit(frame_of(spark, files))
+
+
+def test_executors_and_the_machine_alone_give_the_same_bits(fitted, expected_here):
+    assert fitted.estimator.model_.to_json() == expected_here
+    assert "rows held out" in fitted.headline and any("kind" in note for note in fitted.estimator.notes_)
+    assert fitted.estimator.explain(table(3, seed=1)[INPUTS]).shapley.shape[0] == 3
+
+
+def test_transform_adds_columns(spark, fitted, files, tmp_path):
+    new = frame_of(spark, files)
+    out = fitted.transform(new.limit(500)).toPandas()
+    added = [f"prediction_{t}{e}" for t in TARGETS for e in ("", "_std", "_lower", "_upper")]
+    assert list(out.columns) == [*new.columns, *added]
+    np.testing.assert_array_equal(out[added], fitted.estimator.predict_frame(out[INPUTS]))
+    with pytest.raises(ValueError, match="column 'prediction_t' already"):
+        fitted.transform(fitted.transform(new))
+    # Saved and loaded, by Spark and as the file of the command.
+    fitted.write().overwrite().save(str(tmp_path / "model"))
+    loaded = RFFBLRModel.load(str(tmp_path / "model"))
+    again = loaded.transform(new.limit(500)).toPandas()
+    assert loaded.uid == fitted.uid and loaded.getTargetCols() == TARGETS
+    pd.testing.assert_frame_equal(again[added], out[added])
+    fitted.estimator.save(tmp_path / "model.json")
+    one = rffblr.RFFBLRRegressor.load(tmp_path / "model.json")
+    np.testing.assert_array_equal(one.predict(out[INPUTS]), fitted.estimator.predict(out[INPUTS]))
+
+
+def test_pipelines_vectors_weights_and_cross_validation(spark, tmp_path):
+    frame = table(1200).drop(columns="note").dropna(subset=["t"]).fillna({"b": 0.0})
+    data = spark.createDataFrame(frame[["a", "b", "c", "t", "weight"]]).repartition(2).cache()
+    learner = RFFBLRRegressor(targetCols=["t"], weightCol="weight", weights="repeats", maxIter=2, threads=1, holdOut=False)
+    pipeline = Pipeline(stages=[VectorAssembler(inputCols=["a", "b", "c"], outputCol="features"), learner])
+    model = pipeline.fit(data)
+    judge = RegressionEvaluator(labelCol="t", metricName="r2")
+    score = judge.evaluate(model.transform(data))
+    assert score > 0.5 and model.stages[1].estimator.model_.weighting == "repeats"
+    model.write().overwrite().save(str(tmp_path / "pipeline"))
+    loaded = PipelineModel.load(str(tmp_path / "pipeline"))
+    assert judge.evaluate(loaded.transform(data)) == pytest.approx(score, abs=1e-12)
+    learner.write().overwrite().save(str(tmp_path / "learner"))
+    assert RFFBLRRegressor.load(str(tmp_path / "learner")).getTargetCols() == ["t"]
+    grid = ParamGridBuilder().addGrid(learner.maxIter, [1, 2]).build()
+    chosen = CrossValidator(estimator=pipeline, estimatorParamMaps=grid, evaluator=judge, numFolds=2, seed=1).fit(data)
+    assert len(chosen.avgMetrics) == 2 and min(chosen.avgMetrics) > 0.3
+
+
+def test_errors(spark, files, tmp_path):
+    data = frame_of(spark, files)
+    with pytest.raises(ValueError, match="targetCols is not set"):
+        RFFBLRRegressor(featuresCols=INPUTS).fit(data)
+    with pytest.raises(ValueError, match="no column 'tt'"):
+        RFFBLRRegressor(featuresCols=["tt"], targetCols=["t"]).fit(data)
+    with pytest.raises(ValueError, match="target 'kind'"):
+        RFFBLRRegressor(featuresCols=["a"], targetCols=["kind"]).fit(data)
+    for number, part in enumerate(parts()):
+        if number == 3:
+            part.loc[77, "a"] = np.inf
+        part.to_parquet(tmp_path / f"part-{number}.parquet", index=False)
+    with pytest.raises(PartitionError, match=r"\(part-3.parquet\), row 78 of it: column 'a': infinite"):
+        RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS).fit(frame_of(spark, tmp_path))
+
+
+# Faults. A function that the rows pass through counts how often that happens and does harm the third time: the rows are
+# counted first, then summed up by columns, then added up.
+
+
+def counted(table, folder, harm):
+    folder.mkdir(exist_ok=True)
+    folder = str(folder)
+
+    def passing(frames):
+        from pyspark import TaskContext
+
+        number = TaskContext.get().partitionId()
+        log = Path(folder) / f"read-{number}"
+        with log.open("a") as file:
+            file.write(".")
+        if number == 1 and log.stat().st_size == 3:
+            harm(folder)
+        yield from frames
+
+    return table.mapInPandas(passing, table.schema)
+
+
+def kill_executor(folder):
+    """Kills the Java process that this one works for."""
+    process = os.getpid()
+    while "CoarseGrainedExecutorBackend" not in Path(f"/proc/{process}/cmdline").read_text():
+        process = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    (Path(folder) / "killed").write_text(str(process))
+    os.kill(process, signal.SIGKILL)
+    time.sleep(60)
+
+
+def test_an_executor_that_is_killed_while_rows_are_added_up_changes_no_bit(spark, files, expected_here, tmp_path):
+    data = counted(frame_of(spark, files), tmp_path / "job", kill_executor)
+    model = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS).fit(data)
+    assert (tmp_path / "job" / "killed").exists()
+    assert model.estimator.model_.to_json() == expected_here
+
+
+def no_harm(folder):
+    pass
+
+
+def test_a_fit_that_was_broken_off_goes_on(spark, files, expected_here, tmp_path, monkeypatch):
+    checkpoint, folder = tmp_path / "checkpoint", tmp_path / "job"
+    learner = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, checkpoint=str(checkpoint), **SETTINGS)
+
+    def lost(*_):
+        raise OSError("the driver was lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_cluster, "finished", lost)
+        with pytest.raises(OSError, match="the driver was lost"):
+            learner.fit(frame_of(spark, files))
+    saved = ["plan.json", "sums-000", "sums-001", "sums-002", "sums-003"]
+    assert sorted(path.name for path in checkpoint.iterdir()) == saved
+    (checkpoint / "sums-002").unlink()
+    model = learner.fit(counted(frame_of(spark, files), folder, no_harm))
+    # Counted and summed up again; only the rows that were missing are added up.
+    assert [len((folder / f"read-{number}").read_text()) for number in range(4)] == [2, 2, 3, 2]
+    assert model.estimator.model_.to_json() == expected_here and not checkpoint.exists()
+
+
+def test_a_lost_driver_is_an_error_that_says_so(spark, files):
+    """Last, as it ends the session: the executors end themselves when their driver is gone."""
+    learner, data = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS), frame_of(spark, files)
+    spark.sparkContext._gateway.proc.kill()
+    spark.sparkContext._gateway.proc.wait()
+    with pytest.raises(ClusterError, match="the Spark driver or its cluster was lost.*checkpoint"):
+        learner.fit(data)
