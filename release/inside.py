@@ -20,7 +20,7 @@ for line in (f"Version: {version}", "License-Expression: MIT OR Apache-2.0", "Li
         problems.append(f"its metadata have no line '{line}'")
 if not re.search("^Author(-email)?: ", metadata, re.M):
     problems.append("its metadata name no author")
-for extra in ("frames", "plots"):
+for extra in ("frames", "plots", "dask", "spark"):
     if f"Provides-Extra: {extra}" not in metadata:
         problems.append(f"it has no extra [{extra}]")
 for licence in ("LICENSE-MIT", "LICENSE-APACHE"):

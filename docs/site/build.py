@@ -38,7 +38,7 @@ class Site:
         self.problems: list[str] = []
 
     def read(self, plan: dict, made: dict[str, str]) -> None:
-        """The pages that site.toml lists; an optional one may be absent. `made` has those that are generated."""
+        """The pages that site.toml lists. `made` has those that are generated."""
         for section in plan["section"]:
             pages = []
             for entry in section["pages"]:
@@ -50,8 +50,6 @@ class Site:
                         text = made[name]
                     elif (ROOT / name).exists():
                         text = (ROOT / name).read_text()
-                    elif entry.get("optional"):
-                        continue
                     else:
                         self.problems.append(f"site.toml names {name}, which is not there")
                         continue
