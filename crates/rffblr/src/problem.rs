@@ -110,9 +110,9 @@ impl Problem {
             continues[column] = true;
         }
         let mut next = 0;
-        for column in 0..self.origin.len() {
-            next += usize::from(column > 0 && !continues[column]);
-            self.origin[column] = next;
+        for (column, (origin, continues)) in self.origin.iter_mut().zip(continues).enumerate() {
+            next += usize::from(column > 0 && !continues);
+            *origin = next;
         }
         self.rounding = rounding;
         self
