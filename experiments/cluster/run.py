@@ -224,7 +224,8 @@ def main() -> None:
         found = [text for text in done.stdout.splitlines() if text.startswith("RESULT ")]
         if not found:
             raise SystemExit(f"{engine}: {done.stderr[-2000:]}")
-        record = {"run": run, "engine": engine, **{name: int(value) for name, value in settings.items()}}
+        record = {"run": run, "engine": engine, "learning_steps": options.steps}
+        record |= {name: int(settings[name]) for name in ["rows", "partitions", "features"]}
         record |= {"load_before": round(load, 1), **json.loads(found[0].removeprefix("RESULT "))}
         with RESULTS.open("a") as file:
             file.write(json.dumps(record) + "\n")

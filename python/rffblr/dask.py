@@ -491,7 +491,7 @@ def _files(thing: Any, depth: int = 12) -> Iterator[str]:
     elif depth > 0:
         inner: list[Any] = []
         if isinstance(thing, Delayed):
-            inner = [dict(thing.__dask_graph__())]
+            inner = [dict(dask.optimize(thing)[0].__dask_graph__())]  # of this partition alone
         elif isinstance(thing, dict):
             inner = list(thing.values())
         elif isinstance(thing, (list, tuple, set)):

@@ -135,7 +135,8 @@ pub fn fit_summary(
     threads: usize,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
-    let (table, rows) = (summary.held().sample().0, summary.rows());
+    let summary = summary.held().clone();
+    let (table, rows) = (summary.sample().0, summary.rows());
     let settings = job.settings(rows)?;
     let ((choice, missing), hold_out) = (job.roles()?, job.hold_out);
     if (table.rows() as u64) < rows {

@@ -121,7 +121,7 @@ def test_no_row_is_handled_by_the_client(client, files, expected, monkeypatch):
     monkeypatch.setattr(_cluster, "cells_of", refuse)
     model = RFFBLRRegressor(**FEW).fit_table(dd.read_parquet(files), TARGETS, keep_sample=False)
     assert model.model_.to_json() == expected and model.check_.rows == sum(SIZES) // 10
-    with pytest.raises(ValueError, match="needs the training data"):
+    with pytest.raises(AttributeError, match="needs the training data"):
         model.relevance_
 
 
