@@ -111,7 +111,8 @@ def with_dask(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
     from rffblr import _progress
     from rffblr.dask import RFFBLRRegressor
 
-    cluster = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    cluster = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
+    cluster |= {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
     with Client(**cluster) as client:
         # Beyond start-up.
         client.run(__import__, "rffblr.dask")

@@ -5,6 +5,7 @@ scheduler of ``dask.config`` without one. See ``docs/cluster.md``.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -405,6 +406,21 @@ def _tree(parts: list[Delayed], merge: Any) -> Delayed:
     return parts[0]
 
 
+def _with_workers(result: Delayed) -> Delayed:
+    """A result that is computed now and stays with the workers."""
+    (made,) = dask.persist(result)
+    distributed = sys.modules.get("distributed")
+    futures = distributed.futures_of(made) if distributed else []
+    if futures:
+        # What depends on it is sent when it is there: graphs that follow each other closely may overtake each other.
+        while any(future.status == "pending" for future in futures):
+            distributed.wait(futures)
+        for future in futures:
+            if future.status != "finished":
+                future.result()  # raises
+    return made  # type: ignore[no-any-return]
+
+
 def _run(
     job: Job, tables: list[Any], threads: int, checkpoint: Checkpoint | None, keep_sample: bool, bar: Bar | None
 ) -> tuple[Any, list[str]]:
@@ -421,14 +437,13 @@ def _run(
     rows = _zipped(tables)
     with _told(tables):
         parts = [delayed(_summarised)(job, place, *part) for place, part in zip(layout.places, rows)]
-        (summary,) = dask.persist(_tree(parts, _cluster.merged_summaries))
+        summary = _with_workers(_tree(parts, _cluster.merged_summaries))
         if not _cluster.is_streamed(job, layout):
             (model,) = dask.compute(delayed(_cluster.fitted)(job, summary, threads, keep_sample))
             tell("fitted")
             return model  # type: ignore[no-any-return]
-        (plan,) = dask.persist(delayed(_cluster.planned)(job, layout, summary, threads, checkpoint))
-        # Waits for it: the files of the checkpoint are of this plan then.
-        dask.compute(delayed(len)(plan))
+        # Once it is there, the files of the checkpoint are of this plan.
+        plan = _with_workers(delayed(_cluster.planned)(job, layout, summary, threads, checkpoint))
         tell("learned from a sample")
         groups = []
         for group in _cluster.groups_of(len(rows)):

@@ -333,7 +333,12 @@ def main():
     counts = {"onnx": 1000, "python": 40, "javascript": 200, "c": 200, "xlsx": 3}
     failed = False
     try:
+        # Words on the command line choose models and ways.
+        chosen = set(sys.argv[1:])
+        named = {name for name, *_ in models}
         for name, table, settings, drawn in models:
+            if chosen & named and name not in chosen:
+                continue
             model = folder / f"{name}.model.json"
             rffblr("fit", table, "-o", model, *settings)
             known = json.loads(rffblr("inspect", model, "--json"))
@@ -343,8 +348,8 @@ def main():
             write(folder / "new.csv", rows)
             expected = predicted(model, folder / "new.csv")
             ways = {"onnx": run_onnx, **code, **(small if name != "large" else {})}
-            if sys.argv[1:]:
-                ways = {way: run for way, run in ways.items() if way in sys.argv[1:]}
+            if chosen - named:
+                ways = {way: run for way, run in ways.items() if way in chosen}
             for way, run in ways.items():
                 if needs.get(way) in missing:
                     continue

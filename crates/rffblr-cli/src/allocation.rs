@@ -4,6 +4,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
+use std::panic::{set_hook, take_hook};
 
 /// Exit code when there is not enough memory.
 pub const NO_MEMORY: u8 = 3;
@@ -52,6 +53,50 @@ fn give_up(bytes: usize) -> ! {
     );
     let unused = rest.len();
     let length = text.len() - unused;
-    let _ = std::io::stderr().write_all(&text[..length]);
+    say(&text[..length]);
+    end()
+}
+
+/// Threads that cannot be started for want of memory end the program in the same way, wherever they are started.
+pub fn watch_threads() {
+    let usual = take_hook();
+    set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.contains("failed to spawn thread") {
+            say(NO_THREAD);
+            end();
+        }
+        usual(panic);
+    }));
+}
+
+/// What is said where a thread cannot be started.
+pub const NO_THREAD: &[u8] =
+    b"error: the system has no memory, or no place, for another thread; use fewer of them, or fewer rows and columns\n";
+
+/// Writes to standard error past its lock, which another thread may hold that waits for this one.
+fn say(text: &[u8]) {
+    #[cfg(unix)]
+    {
+        use std::os::fd::AsFd;
+        if let Ok(error) = std::io::stderr().as_fd().try_clone_to_owned() {
+            let _ = std::fs::File::from(error).write_all(text);
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = std::io::stderr().write_all(text);
+}
+
+/// Ends the process at once: what is usually done at the end may wait for threads that wait for this one.
+fn end() -> ! {
+    #[cfg(unix)]
+    {
+        unsafe extern "C" {
+            fn _exit(code: i32) -> !;
+        }
+        // SAFETY: POSIX has this function with this signature, and it asks nothing of its caller.
+        unsafe { _exit(NO_MEMORY.into()) }
+    }
+    #[cfg(not(unix))]
     std::process::exit(NO_MEMORY.into())
 }

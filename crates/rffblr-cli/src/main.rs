@@ -81,6 +81,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    allocation::watch_threads();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(shown) => return tell_usage(&shown),
@@ -89,10 +90,11 @@ fn main() -> ExitCode {
     let threads = cli.threads.unwrap_or(0).into();
     if let Err(problem) = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         output::tell(&format!(
-            "error: cannot start {}: {problem}",
+            "error: cannot start {}, for want of memory or of places for them: {problem}",
             if threads == 0 { "threads".to_owned() } else { format!("{threads} threads") }
         ));
-        return ExitCode::FAILURE;
+        let short = rffblr::memory::available().is_some_and(|available| available < FEW_BYTES);
+        return if short { ExitCode::from(allocation::NO_MEMORY) } else { ExitCode::FAILURE };
     }
     let outcome = match cli.command {
         Command::Demo(arguments) => demo::run(&arguments),
@@ -116,6 +118,9 @@ fn main() -> ExitCode {
         }
     }
 }
+
+/// With less memory than this, it is why threads cannot be started.
+const FEW_BYTES: u64 = 64 << 20;
 
 /// Whether there was not enough memory.
 fn is_shortage(problem: &anyhow::Error) -> bool {

@@ -17,6 +17,9 @@ pub struct ReadingArguments {
     /// Sheet of a workbook, by its name or number [default: the first]
     #[arg(long, value_name = "SHEET")]
     sheet: Option<String>,
+    /// Read a file that unpacks to hundreds of times its size, as files made to do harm do
+    #[arg(long)]
+    allow_expansion: bool,
 }
 
 /// A single character, or the word for one that is hard to type.
@@ -48,9 +51,9 @@ fn encoding(text: &str) -> Result<TextEncoding, String> {
 impl ReadingArguments {
     /// The same wishes for columns, read as these flags say.
     pub fn apply(&self, columns: ReadOptions) -> ReadOptions {
-        let ReadingArguments { delimiter, decimal, encoding, sheet } = self;
+        let ReadingArguments { delimiter, decimal, encoding, sheet, allow_expansion } = self;
         let (delimiter, decimal, encoding, sheet) = (*delimiter, *decimal, *encoding, sheet.clone());
-        ReadOptions { delimiter, decimal, encoding, sheet, ..columns }
+        ReadOptions { delimiter, decimal, encoding, sheet, allow_expansion: *allow_expansion, ..columns }
     }
 
     /// Without wishes for columns.

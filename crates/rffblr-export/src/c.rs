@@ -7,7 +7,9 @@ use std::fmt::Write;
 /// One header; all its names begin with `prefix`.
 pub(crate) fn header(formula: &Formula, prefix: &str) -> String {
     let guard = format!("{}_H", prefix.to_uppercase());
-    let mut out = format!("/*\n{}\n*/\n", crate::commented(&formula.about, " *").replace("*/", "* /"));
+    let about = format!("/*\n{}\n */\n", crate::commented(&formula.about, " *").replace("*/", "* /"));
+    // No name and no literal has the mark for the prefix in it.
+    let mut out = String::new();
     let mut names = Names::new(KEYWORDS);
     let fields: Vec<String> = formula.inputs.iter().map(|input| names.identifier(&input.name)).collect();
     let (inputs, targets) = (declared(formula, &fields), formula.targets.len());
@@ -16,18 +18,18 @@ pub(crate) fn header(formula: &Formula, prefix: &str) -> String {
     let _ = write!(
         out,
         "#ifndef {guard}\n#define {guard}\n\n#include <math.h>\n#include <stddef.h>\n#include <string.h>\n\n\
-         /* A row. A missing number is NaN, a missing text NULL or \"\". */\nstruct PREFIX_inputs {{\n{inputs}}};\n\n\
-         /* Of one target{std}. */\nstruct PREFIX_prediction {{\n    double value, std, lower, upper;\n}};\n\n\
-         enum {{ PREFIX_TARGETS = {targets} }};\n{}\n\
-         struct PREFIX_target {{\n    double shift, scale, noise, reach[2];\n    int shape; /* 0 none, 1 exp, 2 sinh */\n    \
+         /* A row. A missing number is NaN, a missing text NULL or \"\". */\nstruct @_inputs {{\n{inputs}}};\n\n\
+         /* Of one target{std}. */\nstruct @_prediction {{\n    double value, std, lower, upper;\n}};\n\n\
+         enum {{ @_TARGETS = {targets} }};\n{}\n\
+         struct @_target {{\n    double shift, scale, noise, reach[2];\n    int shape; /* 0 none, 1 exp, 2 sinh */\n    \
          double centre, width, low, high, least, most;\n    int median;\n}};\n\n",
         listed(formula)
     );
-    out += include_str!("templates/model.h");
+    out += &include_str!("templates/model.h").replace("PREFIX", "@");
     out += &tables(formula);
     out += &predict(formula, &fields);
     let _ = write!(out, "\n#endif /* {guard} */\n");
-    out.replace("PREFIX", prefix)
+    about + &out.replace('@', prefix)
 }
 
 fn declared(formula: &Formula, fields: &[String]) -> String {
@@ -43,10 +45,7 @@ fn declared(formula: &Formula, fields: &[String]) -> String {
 /// The order of the targets.
 fn listed(formula: &Formula) -> String {
     let names: Vec<String> = formula.targets.iter().map(|target| text::c(&target.name)).collect();
-    format!(
-        "/* Their names, in order. */\nstatic const char *const PREFIX_names[PREFIX_TARGETS] = {{ {} }};\n",
-        names.join(", ")
-    )
+    format!("/* Their names, in order. */\nstatic const char *const @_names[@_TARGETS] = {{ {} }};\n", names.join(", "))
 }
 
 fn numbers(values: &[f64]) -> String {
@@ -62,7 +61,7 @@ fn number(value: f64) -> String {
 
 fn table(out: &mut String, name: &str, values: &[f64]) {
     if !values.is_empty() {
-        let _ = write!(out, "static const double PREFIX_{name}[] = {{\n    {}\n}};\n", numbers(values));
+        let _ = write!(out, "static const double @_{name}[] = {{\n    {}\n}};\n", numbers(values));
     }
 }
 
@@ -79,11 +78,7 @@ fn tables(formula: &Formula) -> String {
         format!("    {{ {head}, {back} }}")
     };
     let targets: Vec<String> = formula.targets.iter().map(target).collect();
-    let _ = write!(
-        out,
-        "static const struct PREFIX_target PREFIX_targets[PREFIX_TARGETS] = {{\n{}\n}};\n",
-        targets.join(",\n")
-    );
+    let _ = write!(out, "static const struct @_target @_targets[@_TARGETS] = {{\n{}\n}};\n", targets.join(",\n"));
     let of = |value: fn(&Column) -> f64| formula.columns.iter().map(value).collect::<Vec<f64>>();
     table(&mut out, "mean", &of(|column| column.mean));
     table(&mut out, "scale", &of(|column| column.scale));
@@ -103,7 +98,7 @@ fn tables(formula: &Formula) -> String {
             table(&mut out, &format!("factor{p}_{s}"), &spread.factor.concat());
             if !spread.terms.is_empty() {
                 let terms: Vec<String> = spread.terms.iter().map(usize::to_string).collect();
-                let _ = write!(out, "static const int PREFIX_terms{p}_{s}[] = {{ {} }};\n", terms.join(", "));
+                let _ = write!(out, "static const int @_terms{p}_{s}[] = {{ {} }};\n", terms.join(", "));
             }
         }
     }
@@ -127,8 +122,8 @@ fn cell(column: &Column, formula: &Formula, field: &str) -> String {
         Cell::Days { start, median } => {
             format!("{field} != {field} ? {} : ({field} - ({start:?})) / 86400", number(*median))
         }
-        Cell::Cos { period, shift, whole } => format!("PREFIX_cycle({field}, {period:?}, {shift:?}, {whole}, 0)"),
-        Cell::Sin { period, shift, whole } => format!("PREFIX_cycle({field}, {period:?}, {shift:?}, {whole}, 1)"),
+        Cell::Cos { period, shift, whole } => format!("@_cycle({field}, {period:?}, {shift:?}, {whole}, 0)"),
+        Cell::Sin { period, shift, whole } => format!("@_cycle({field}, {period:?}, {shift:?}, {whole}, 1)"),
     }
 }
 
@@ -136,8 +131,8 @@ fn predict(formula: &Formula, fields: &[String]) -> String {
     let (columns, terms) = (formula.columns.len(), formula.parts.iter().map(|part| part.terms.count()).max());
     let mut out = format!(
         "\n/* Predicts one row. Gives 0, or 1 if an input is missing that must be there. */\n\
-         static inline int PREFIX_predict(const struct PREFIX_inputs *in, struct PREFIX_prediction out[PREFIX_TARGETS])\n{{\n    \
-         double z[{columns}], phi[{}], f[PREFIX_TARGETS] = {{ 0 }}, v[PREFIX_TARGETS] = {{ 0 }};\n    size_t i, c;\n",
+         static inline int @_predict(const struct @_inputs *in, struct @_prediction out[@_TARGETS])\n{{\n    \
+         double z[{columns}], phi[{}], f[@_TARGETS] = {{ 0 }}, v[@_TARGETS] = {{ 0 }};\n    size_t i, c;\n",
         terms.unwrap_or(1)
     );
     for (input, field) in formula.inputs.iter().zip(fields).filter(|(input, _)| input.required == 1) {
@@ -150,12 +145,12 @@ fn predict(formula: &Formula, fields: &[String]) -> String {
     for (i, column) in formula.columns.iter().enumerate() {
         let _ = write!(out, "    z[{i}] = {};\n", cell(column, formula, &format!("in->{}", fields[column.input])));
     }
-    let _ = write!(out, "    for (i = 0; i < {columns}; i++) z[i] = (z[i] - PREFIX_mean[i]) / PREFIX_scale[i];\n");
+    let _ = write!(out, "    for (i = 0; i < {columns}; i++) z[i] = (z[i] - @_mean[i]) / @_scale[i];\n");
     formula.parts.iter().enumerate().for_each(|(p, part)| out += &computed(part, p, columns));
-    out += "    for (c = 0; c < PREFIX_TARGETS; c++) PREFIX_finish(&PREFIX_targets[c], f[c], v[c], &out[c]);\n";
+    out += "    for (c = 0; c < @_TARGETS; c++) @_finish(&@_targets[c], f[c], v[c], &out[c]);\n";
     if !formula.uncertain() {
-        out += "    for (c = 0; c < PREFIX_TARGETS; c++) {\n        \
-                out[c].value = PREFIX_back(&PREFIX_targets[c], PREFIX_targets[c].shift + PREFIX_targets[c].scale * f[c]);\n        \
+        out += "    for (c = 0; c < @_TARGETS; c++) {\n        \
+                out[c].value = @_back(&@_targets[c], @_targets[c].shift + @_targets[c].scale * f[c]);\n        \
                 out[c].std = out[c].lower = out[c].upper = NAN;\n    }\n";
     }
     out + "    return 0;\n}\n"
@@ -171,7 +166,7 @@ fn computed(part: &Part, p: usize, columns: usize) -> String {
                 let _ = write!(
                     out,
                     "        for (i = 0; i < {waves}; i++)\n            phi[i] = {amplitude:?} * \
-                     cos(PREFIX_dot(PREFIX_frequencies{p} + {columns} * i, z, {columns}) + PREFIX_phases{p}[i]);\n"
+                     cos(@_dot(@_frequencies{p} + {columns} * i, z, {columns}) + @_phases{p}[i]);\n"
                 );
             }
             for (k, d) in links.iter().enumerate() {
@@ -182,14 +177,14 @@ fn computed(part: &Part, p: usize, columns: usize) -> String {
         Terms::Kernel { linear, rbf, laplace, .. } => {
             let _ = write!(
                 out,
-                "        double prior = 1 + {linear:?} * PREFIX_dot(z, z, {columns}) + {:?};\n        \
+                "        double prior = 1 + {linear:?} * @_dot(z, z, {columns}) + {:?};\n        \
                  for (i = 0; i < {count}; i++) {{\n            \
-                 const double *row = PREFIX_rows{p} + {columns} * i;\n            \
+                 const double *row = @_rows{p} + {columns} * i;\n            \
                  double square = 0, absolute = 0;\n            \
                  for (c = 0; c < {columns}; c++) {{\n                \
                  square += (row[c] - z[c]) * (row[c] - z[c]);\n                \
-                 absolute += PREFIX_scales{p}[c] * fabs(row[c] - z[c]);\n            }}\n            \
-                 phi[i] = 1 + {linear:?} * PREFIX_dot(row, z, {columns}) + {:?} * exp(-{:?} * square) + {:?} * exp(-absolute);\n        \
+                 absolute += @_scales{p}[c] * fabs(row[c] - z[c]);\n            }}\n            \
+                 phi[i] = 1 + {linear:?} * @_dot(row, z, {columns}) + {:?} * exp(-{:?} * square) + {:?} * exp(-absolute);\n        \
                  }}\n        (void)prior;\n",
                 rbf[0] + laplace[0],
                 rbf[0],
@@ -199,17 +194,17 @@ fn computed(part: &Part, p: usize, columns: usize) -> String {
         }
     }
     for (i, task) in part.tasks.iter().enumerate() {
-        let _ = write!(out, "        f[{task}] = PREFIX_dot(PREFIX_weights{p} + {}, phi, {count});\n", i * count);
+        let _ = write!(out, "        f[{task}] = @_dot(@_weights{p} + {}, phi, {count});\n", i * count);
     }
     for (s, spread) in part.spreads.iter().enumerate() {
         let (side, far) = (spread.factor.len(), far(part));
         let sum = match spread.terms.is_empty() {
-            true => "sum = PREFIX_dot(line, phi, i + 1)".to_owned(),
-            false => format!("for (c = 0; c <= i; c++) sum += line[c] * phi[PREFIX_terms{p}_{s}[c]]"),
+            true => "sum = @_dot(line, phi, i + 1)".to_owned(),
+            false => format!("for (c = 0; c <= i; c++) sum += line[c] * phi[@_terms{p}_{s}[c]]"),
         };
         let _ = write!(
             out,
-            "        {{\n        const double *line = PREFIX_factor{p}_{s};\n        double left = 0, near = 0;\n        \
+            "        {{\n        const double *line = @_factor{p}_{s};\n        double left = 0, near = 0;\n        \
              for (i = 0; i < {side}; i++) {{\n            double sum = 0;\n            {sum};\n            left += sum * sum;\n            \
              line += i + 1;\n        }}\n"
         );

@@ -271,7 +271,8 @@ fn expect_room(model: &Model, target: Target, uncertain: bool) -> Result<()> {
 
 /// What stands at the top of a file.
 fn about(model: &Model, target: Target, options: &Options) -> String {
-    let (name, what) = (&options.name, called(model));
+    let (name, what) = (text::on_one_line(&options.name), called(model));
+    let targets: Vec<String> = model.target_names().iter().map(|name| text::on_one_line(name)).collect();
     let interval = options.coverage.map_or(String::new(), |p| {
         format!(" Intervals hold an observation with probability {p}; standard deviations are those of an observation.")
     });
@@ -280,6 +281,6 @@ fn about(model: &Model, target: Target, options: &Options) -> String {
         env!("CARGO_PKG_VERSION"),
         target.name(),
         model.training_rows(),
-        model.target_names().join(", "),
+        targets.join(", "),
     )
 }

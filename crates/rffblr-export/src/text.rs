@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-/// A literal of C, in UTF-8.
+/// A literal of C, in UTF-8 and without the mark @.
 pub(crate) fn c(text: &str) -> String {
     let escaped = |c: char| match c {
         '"' | '\\' | '?' => format!("\\{c}"),
         // Three digits: what follows cannot be taken for more of them.
-        c if c.is_ascii_control() => format!("\\{:03o}", u32::from(c)),
+        c if c.is_ascii_control() || c == '@' => format!("\\{:03o}", u32::from(c)),
         c => c.to_string(),
     };
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
@@ -39,7 +39,14 @@ pub(crate) fn xml(text: &str) -> String {
 
 /// Lines behind the mark of a comment.
 pub(crate) fn commented(text: &str, mark: &str) -> String {
-    text.lines().map(|line| format!("{mark} {line}\n")).collect::<String>().trim_end().to_owned()
+    let line = |line: &str| format!("{mark} {line}").trim_end().to_owned();
+    text.lines().map(line).collect::<Vec<String>>().join("\n")
+}
+
+/// A name on one line: nothing in it ends a comment.
+pub(crate) fn on_one_line(name: &str) -> String {
+    let breaks = |c: char| c.is_control() || ['\u{2028}', '\u{2029}'].contains(&c);
+    name.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
 }
 
 /// A name made of ASCII letters, digits and underscores.
@@ -80,6 +87,8 @@ mod tests {
     #[test]
     fn no_name_ends_its_literal() {
         assert_eq!(c("a\"b\\c??/\u{1}2"), "\"a\\\"b\\\\c\\?\\?/\\0012\"");
+        assert_eq!(c("a@b"), "\"a\\100b\"");
+        assert_eq!(commented(&format!("a\n\n{}", on_one_line("b\r\nDROP")), "--"), "-- a\n--\n-- b  DROP");
         assert_eq!(sql("it's"), "'it''s'");
         assert_eq!(column("a\"b"), "\"a\"\"b\"");
         assert_eq!(xml("<a & \"b\">\u{1}"), "&lt;a &amp; &quot;b&quot;&gt;?");

@@ -52,6 +52,10 @@ pub enum TableError {
     #[error(transparent)]
     Memory(#[from] Shortage),
 
+    /// A little that becomes very much.
+    #[error("{file}: {}", TableError::expansion(*packed, *unpacked))]
+    Expansion { file: String, packed: u64, unpacked: u64 },
+
     /// A folder where a file is needed.
     #[error("{file} is a folder, not a table; name a file")]
     Folder { file: String },
@@ -272,4 +276,14 @@ pub enum TableError {
     /// The Parquet encoder refused the table.
     #[error("cannot write the table as Parquet: {message}")]
     WriteParquet { message: String },
+}
+
+impl TableError {
+    /// What to say of bytes that become absurdly many.
+    pub(super) fn expansion(packed: u64, unpacked: u64) -> String {
+        format!(
+            "{packed} bytes of it unpack to {unpacked} or more, as a table hardly does; if you trust the file, allow its \
+             expansion (--allow-expansion)"
+        )
+    }
 }

@@ -38,6 +38,7 @@
 #[doc = include_str!("../../../docs/guide/rust.md")]
 struct Guide;
 
+mod archive;
 mod arff;
 mod arrow;
 mod cells;
@@ -48,6 +49,7 @@ mod foreign;
 mod guess;
 mod numerals;
 mod packing;
+mod pages;
 mod panics;
 mod parquet;
 mod records;
@@ -90,14 +92,22 @@ pub struct TableFile {
 impl TableFile {
     /// Opens the file at `path`, or standard input if that is `-`. Of the options those count that are not about columns.
     pub fn open(path: impl AsRef<Path>, options: &ReadOptions) -> Result<TableFile, TableError> {
-        let path = path.as_ref();
-        let mut source = Source::new(path)?;
+        TableFile::of(Source::new(path.as_ref())?, path.as_ref(), options)
+    }
+
+    /// A file in memory, which would have this name.
+    pub fn of_bytes(name: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<TableFile, TableError> {
+        TableFile::of(Source::bytes_of(name, bytes)?, Path::new(name), options)
+    }
+
+    fn of(mut source: Source, path: &Path, options: &ReadOptions) -> Result<TableFile, TableError> {
+        source.allow_expansion = options.allow_expansion;
         let format = format_of(&mut source, path, options)?;
         match format {
             Format::Parquet | Format::Arrow => {}
             Format::Workbook => {
                 let bytes = source.all()?;
-                let text = workbook::sheet(source.name(), bytes, options.sheet.as_deref())?;
+                let text = workbook::sheet(source.name(), bytes, options)?;
                 source = Source::made(source.name(), text);
             }
             Format::Csv | Format::Tsv | Format::Arff => source.is_text(options.encoding)?,

@@ -1,8 +1,36 @@
 //! Bytes as they are stored: packed by gzip or zstd, and text in other encodings than UTF-8.
 
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::TextEncoding;
+use super::{TableError, TextEncoding};
+
+/// What something packed becomes, in bytes.
+pub(super) struct Expansion {
+    pub(super) packed: u64,
+    pub(super) unpacked: u64,
+}
+
+impl Expansion {
+    /// Anything may become this large.
+    pub(super) const SMALL: u64 = 64 << 20;
+    /// More than tables with their many digits do; the packings themselves can reach a thousand and more.
+    const MOST: u64 = 200;
+
+    pub(super) fn is_absurd(&self) -> bool {
+        self.unpacked > Expansion::SMALL && self.unpacked / Expansion::MOST > self.packed
+    }
+}
+
+/// An error if something packed becomes absurdly large, unless that is allowed.
+pub(super) fn expect_modest(file: &str, expansion: Expansion, allowed: bool) -> Result<(), TableError> {
+    if !allowed && expansion.is_absurd() {
+        let (file, Expansion { packed, unpacked }) = (file.to_owned(), expansion);
+        return Err(TableError::Expansion { file, packed, unpacked });
+    }
+    Ok(())
+}
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +57,49 @@ impl Packing {
             Packing::Gzip => Box::new(flate2::read::MultiGzDecoder::new(input)),
             Packing::Zstd => Box::new(zstd::Decoder::new(input)?),
         })
+    }
+
+    /// The same, with an end where the bytes become absurdly many.
+    pub(super) fn unpack_modest<'a>(self, input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
+        let packed = Arc::new(AtomicU64::new(0));
+        let input = self.unpack(Counted { input, count: Arc::clone(&packed) })?;
+        Ok(match self {
+            Packing::Plain => input,
+            Packing::Gzip | Packing::Zstd => Box::new(Bounded { input, packed, unpacked: 0 }),
+        })
+    }
+}
+
+/// Unpacked bytes, which end in an error where they become absurdly many.
+pub(super) struct Bounded<R> {
+    pub(super) input: R,
+    pub(super) packed: Arc<AtomicU64>,
+    pub(super) unpacked: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.unpacked += count as u64;
+        let expansion = Expansion { packed: self.packed.load(Ordering::Relaxed), unpacked: self.unpacked };
+        if expansion.is_absurd() {
+            return Err(io::Error::other(TableError::expansion(expansion.packed, expansion.unpacked)));
+        }
+        Ok(count)
+    }
+}
+
+/// Bytes that are counted as they are read.
+pub(super) struct Counted<R> {
+    pub(super) input: R,
+    pub(super) count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.count.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
     }
 }
 

@@ -13,7 +13,8 @@ use bytes::Bytes;
 
 use super::cells::settle;
 use super::error::Place;
-use super::packing::Packing;
+use super::packing::{Expansion, Packing, expect_modest};
+use super::pages;
 use super::panics::caught;
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, plan};
@@ -114,10 +115,14 @@ impl Sink for Whole {
 }
 
 fn read_whole(file: &str, input: impl ChunkReader + 'static, options: &ReadOptions) -> Result<Table, TableError> {
+    pages::check(file, &input, options.allow_expansion)?;
+    let packed = input.len();
     let reader = reader(file, input)?;
     let columns = Description::of(&reader).columns(file, options)?;
     // A few bytes can stand for any number of equal rows.
     let rows = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    let unpacked = of_doubles(rows, columns.len()) as u64;
+    expect_modest(file, Expansion { packed, unpacked }, options.allow_expansion)?;
     require(
         1.5 * of_doubles(rows, columns.len()),
         format!("{file}, a table of {rows} rows and {} columns,", columns.len()),

@@ -17,6 +17,8 @@ pub(super) struct Source {
     pub(super) packing: Packing,
     /// Of a text, once that is known to be one.
     pub(super) letters: Letters,
+    /// Whether a little packed may become very much.
+    pub(super) allow_expansion: bool,
 }
 
 enum Input {
@@ -24,6 +26,8 @@ enum Input {
     File(PathBuf),
     /// Standard input and pipes can be read once: what has been read is kept for the next pass.
     Stream { rest: Box<dyn Read + Send>, kept: Vec<u8> },
+    /// A file in memory.
+    Bytes(Vec<u8>),
     /// What was made of another file.
     Made(Vec<u8>),
 }
@@ -48,11 +52,16 @@ impl Source {
     }
 
     fn of(name: &str, input: Input) -> Source {
-        Source { name: name.to_owned(), input, packing: Packing::Plain, letters: Letters::Utf8 }
+        Source { name: name.to_owned(), input, packing: Packing::Plain, letters: Letters::Utf8, allow_expansion: false }
     }
 
     fn stream(name: &str, rest: Box<dyn Read + Send>) -> Source {
         Source::of(name, Input::Stream { rest, kept: Vec::new() })
+    }
+
+    /// A file in memory, under this name.
+    pub(super) fn bytes_of(name: &str, bytes: Vec<u8>) -> Result<Source, TableError> {
+        Source::of(name, Input::Bytes(bytes)).recognised()
     }
 
     /// Text that was made of a file with this name.
@@ -83,16 +92,18 @@ impl Source {
     pub(super) fn path(&self) -> Option<&Path> {
         match &self.input {
             Input::File(path) => Some(path),
-            Input::Stream { .. } | Input::Made(_) => None,
+            Input::Stream { .. } | Input::Bytes(_) | Input::Made(_) => None,
         }
     }
 
     /// A reader of the unpacked bytes that begins at the first.
     fn open(&mut self) -> Result<Box<dyn Read + Send + '_>, TableError> {
         let failed = |cause| TableError::Read { file: self.name.clone(), cause };
+        let (packing, allowed) = (self.packing, self.allow_expansion);
         match &mut self.input {
-            Input::File(path) => File::open(path).and_then(|file| self.packing.unpack(file)).map_err(failed),
-            Input::Stream { rest, kept } => self.packing.unpack(Replay { rest, kept, at: 0 }).map_err(failed),
+            Input::File(path) => File::open(path).and_then(|file| unpacked(packing, allowed, file)).map_err(failed),
+            Input::Stream { rest, kept } => unpacked(packing, allowed, Replay { rest, kept, at: 0 }).map_err(failed),
+            Input::Bytes(bytes) => unpacked(packing, allowed, &bytes[..]).map_err(failed),
             Input::Made(bytes) => Ok(Box::new(&bytes[..])),
         }
     }
@@ -129,6 +140,14 @@ impl Source {
     fn outcome(&self, outcome: io::Result<usize>, bytes: Vec<u8>) -> Result<Vec<u8>, TableError> {
         outcome.map(|_| bytes).map_err(|cause| TableError::Read { file: self.name.clone(), cause })
     }
+}
+
+fn unpacked<'a>(
+    packing: Packing,
+    allow_expansion: bool,
+    input: impl Read + Send + 'a,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
+    if allow_expansion { packing.unpack(input) } else { packing.unpack_modest(input) }
 }
 
 /// Reads what was kept first, then the rest of the stream, which it keeps too.

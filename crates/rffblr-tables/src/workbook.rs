@@ -3,16 +3,21 @@
 use std::fmt::Write;
 use std::io::Cursor;
 
-use calamine::{Data, ExcelDateTime, Range, Reader};
+use calamine::{Cell, Data, DataRef, ExcelDateTime, Range, Reader, Sheets};
 
-use super::TableError;
+use super::packing::{Expansion, expect_modest};
 use super::panics::caught;
+use super::{ReadOptions, TableError, archive};
 use rffblr::internals::number_text;
+use rffblr::memory::require;
 
-/// A sheet as CSV: line n is row n of the sheet. `wanted` is the name or the number of a sheet, or else the first is taken.
-pub(super) fn sheet(file: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<Vec<u8>, TableError> {
+/// A sheet as CSV: line n is row n of the sheet. The options name it or give its number, or else the first is taken.
+pub(super) fn sheet(file: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<Vec<u8>, TableError> {
+    if !options.allow_expansion {
+        archive::check(file, &bytes)?;
+    }
     // What another program wrote must not take this one down.
-    let read = || range(file, bytes, wanted);
+    let read = || range(file, bytes, options);
     let range = caught(read).unwrap_or_else(|| Err(damaged(file, "its parts contradict each other")))?;
     Ok(lines(&range).into_bytes())
 }
@@ -21,7 +26,8 @@ fn damaged(file: &str, message: impl ToString) -> TableError {
     TableError::Workbook { file: file.to_owned(), message: message.to_string() }
 }
 
-fn range(file: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<Range<Data>, TableError> {
+fn range(file: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<Range<Data>, TableError> {
+    let wanted = options.sheet.as_deref();
     let mut book = calamine::open_workbook_auto_from_rs(Cursor::new(bytes)).map_err(|error| damaged(file, error))?;
     let names = book.sheet_names();
     let name = match wanted {
@@ -32,13 +38,57 @@ fn range(file: &str, bytes: Vec<u8>, wanted: Option<&str>) -> Result<Range<Data>
         }),
     };
     match name {
-        Some(name) => book.worksheet_range(name).map_err(|error| damaged(file, error)),
+        Some(name) => {
+            // These two say where each cell is, so that two of them can span billions.
+            let cells: Option<Result<Vec<_>, String>> = match &mut book {
+                Sheets::Xlsx(book) => Some(
+                    book.worksheet_cells_reader(name)
+                        .map_err(|e| e.to_string())
+                        .and_then(|mut reader| collected(|| reader.next_cell().map_err(|e| e.to_string()))),
+                ),
+                Sheets::Xlsb(book) => Some(
+                    book.worksheet_cells_reader(name)
+                        .map_err(|e| e.to_string())
+                        .and_then(|mut reader| collected(|| reader.next_cell().map_err(|e| e.to_string()))),
+                ),
+                _ => None,
+            };
+            match cells {
+                Some(cells) => spread(file, cells.map_err(|error| damaged(file, error))?, options.allow_expansion),
+                None => book.worksheet_range(name).map_err(|error| damaged(file, error)),
+            }
+        }
         None => Err(TableError::NoSheet {
             file: file.to_owned(),
             wanted: wanted.unwrap_or_default().to_owned(),
             sheets: names.join("', '"),
         }),
     }
+}
+
+/// The cells of a sheet that hold something.
+fn collected<'a>(
+    mut next: impl FnMut() -> Result<Option<Cell<DataRef<'a>>>, String>,
+) -> Result<Vec<Cell<Data>>, String> {
+    let mut cells = Vec::new();
+    while let Some(cell) = next()? {
+        if *cell.get_value() != DataRef::Empty {
+            cells.push(Cell::new(cell.get_position(), Data::from(cell.get_value().clone())));
+        }
+    }
+    Ok(cells)
+}
+
+/// Cells in the rectangle that they span, which must not be absurdly larger than they are many.
+fn spread(file: &str, cells: Vec<Cell<Data>>, allowed: bool) -> Result<Range<Data>, TableError> {
+    let ends = cells.iter().map(Cell::get_position).fold((0, 0), |(r, c), (row, column)| (row.max(r), column.max(c)));
+    let places = (u64::from(ends.0) + 1) * (u64::from(ends.1) + 1);
+    let bytes = |places: u64| places * size_of::<Data>() as u64;
+    let expansion = Expansion { packed: bytes(cells.len() as u64).max(1), unpacked: bytes(places) };
+    expect_modest(file, expansion, allowed)?;
+    let what = format!("{file}, a sheet of {} rows and {} columns,", u64::from(ends.0) + 1, u64::from(ends.1) + 1);
+    require(bytes(places) as f64, what, "remove cells far from the others, or save the table as CSV")?;
+    Ok(Range::from_sparse(cells))
 }
 
 fn lines(range: &Range<Data>) -> String {

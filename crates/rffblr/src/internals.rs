@@ -11,7 +11,7 @@ pub use crate::linalg::dense::{
     Accumulate, Cholesky, Spectral, alone, dot, fill_upper, map_columns, multiply, outer, product, scale_columns,
     scale_rows, select_columns, select_rows,
 };
-pub use crate::model::file::file_value;
+pub use crate::model::file::{file_value, with_checksum};
 pub use crate::model::plain::{Plain, PlainPart, Spread, SpreadTask, Terms, plain, plain_size};
 pub use crate::packed::{doubles, from_doubles};
 pub use crate::problem::{Group, Problem};

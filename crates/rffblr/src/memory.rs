@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 /// More memory would be needed than there is.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
-    "{what} needs about {:.1} GB of memory, and {:.1} GB are to be had; {remedy}",
-    bytes / 1e9,
-    *available as f64 / 1e9
+    "{what} needs about {} of memory, and {} are to be had, less {} for all else; {remedy}",
+    size(*bytes),
+    size(*available as f64),
+    size(RESERVE as f64)
 )]
 pub struct Shortage {
     /// What needs it.
@@ -22,6 +23,11 @@ pub struct Shortage {
 
 /// What is left alone: other threads, buffers, and estimates that are a little low.
 const RESERVE: u64 = 64 << 20;
+
+/// Bytes in words.
+fn size(bytes: f64) -> String {
+    if bytes < 1e9 { format!("{:.0} MB", (bytes / 1e6).ceil()) } else { format!("{:.1} GB", bytes / 1e9) }
+}
 
 /// An error unless this process may take so many bytes more. `what` needs them; `remedy` says what would fit.
 ///

@@ -30,7 +30,8 @@ def part(number):
 
 
 def main():
-    cluster = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
+    cluster = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1"}
+    cluster |= {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0"}
     with tempfile.TemporaryDirectory() as name, Client(**cluster):
         folder = Path(name)
         (folder / "rows").mkdir()

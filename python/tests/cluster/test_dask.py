@@ -26,7 +26,12 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 def local(workers):
     return LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        worker_dashboard_address="127.0.0.1:0",
     )
 
 
@@ -222,7 +227,7 @@ def start(processes, folder, *arguments):
 
 def test_a_lost_scheduler_is_an_error_that_says_so(tmp_path, processes):
     address = tmp_path / "address.json"
-    place = ["--host", "127.0.0.1", "--no-dashboard"]
+    place = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
     scheduler = start(processes, tmp_path, "scheduler", "--port", "0", "--scheduler-file", address, *place)
     (tmp_path / "scheduler").write_text(str(scheduler.pid))
     start(processes, tmp_path, "worker", "--no-nanny", "--nthreads", "1", "--scheduler-file", address, *place)

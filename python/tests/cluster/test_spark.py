@@ -110,9 +110,9 @@ def test_transform_adds_columns(spark, fitted, files, tmp_path):
 
 
 def test_pipelines_vectors_weights_and_cross_validation(spark, tmp_path):
-    frame = table(1200).drop(columns="note").dropna(subset=["t"]).fillna({"b": 0.0})
+    frame = table(600).drop(columns="note").dropna(subset=["t"]).fillna({"b": 0.0})
     data = spark.createDataFrame(frame[["a", "b", "c", "t", "weight"]]).repartition(2).cache()
-    learner = RFFBLRRegressor(targetCols=["t"], weightCol="weight", weights="repeats", maxIter=2, threads=1, holdOut=False)
+    learner = RFFBLRRegressor(targetCols=["t"], weightCol="weight", weights="repeats", holdOut=False, **SETTINGS)
     pipeline = Pipeline(stages=[VectorAssembler(inputCols=["a", "b", "c"], outputCol="features"), learner])
     model = pipeline.fit(data)
     judge = RegressionEvaluator(labelCol="t", metricName="r2")

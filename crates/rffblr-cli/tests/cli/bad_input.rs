@@ -22,7 +22,7 @@ fn files_that_are_no_tables() {
     refused("t.csv", ",,y\n1,2,3\n", y, &["2 of the 3 columns have no name"]);
     refused("t.csv", [0x7f, b'E', b'L', b'F', 0, 0, 1, 2], y, &["t.csv, line 1", "not plain text"]);
     refused("t.csv", b"x,y\n\xff\xfe,2\n", &["--targets=y", "--encoding=utf-8"], &["t.csv, line 2", "UTF-8"]);
-    refused("t.feather", "ARROW1", y, &["t.feather is an Arrow or Feather file", "to_parquet"]);
+    refused("t.feather", "FEA1", y, &["t.feather is a Feather file of version 1", "to_feather"]);
     refused("t.parquet", "PAR1 is all there is", y, &["t.parquet", "Parquet"]);
     refused("t.arff", "@relation r\n@attribute x numeric\n@data\n1,2\n", y, &["t.arff"]);
     refused("t.csv", "x,y\n\"1,2\n", y, &["t.csv, line 2", "double quote"]);

@@ -7,6 +7,7 @@ mod checksum;
 mod common;
 mod data;
 mod demo;
+mod dependencies;
 mod evaluate;
 mod export;
 mod fit;

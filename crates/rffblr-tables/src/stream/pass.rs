@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 
 use super::super::delimited::{Building, Style};
 use super::super::guess::Guess;
+use super::super::pages;
 use super::super::parquet::{self, Sink, Stored};
 use super::super::records::{Batch, Records};
 use super::super::{Column, Table, TableError, Values, Wish};
@@ -129,6 +130,7 @@ impl<'a> Reading<'a> {
     }
 
     fn parquet(&mut self, part: &Part, input: File, filling: &mut Filling<'_>) -> Result<(), TableError> {
+        pages::check(&part.name, &input, self.inner.options.allow_expansion)?;
         let reader = parquet::reader(&part.name, input)?;
         let stored = parquet::Description::of(&reader).columns(&part.name, &self.inner.options)?;
         let mut stored: HashMap<String, Stored> = stored.into_iter().map(|found| (found.name.clone(), found)).collect();

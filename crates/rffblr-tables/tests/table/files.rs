@@ -163,8 +163,8 @@ fn what_is_no_table_is_called_what_it_is() {
     for (name, bytes, says) in [
         (
             "t.feather",
-            &b"ARROW1\0\0"[..],
-            "t.feather is an Arrow or Feather file, which cannot be read; write it as Parquet",
+            &b"FEA1\0\0"[..],
+            "t.feather is a Feather file of version 1, which cannot be read; write it again",
         ),
         ("t.csv", b"\x89HDF\r\n", "an HDF5 file"),
         ("t.zip", b"PK\x03\x04 and more than thirty bytes of it", "a ZIP archive, which cannot be read; unpack it"),

@@ -2,6 +2,7 @@
 
 mod arff;
 mod arrow;
+mod bombs;
 mod common;
 mod csv;
 mod csv_errors;

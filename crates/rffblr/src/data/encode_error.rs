@@ -1,7 +1,7 @@
 //! What can go wrong between a table as it was read and the numbers a model sees.
 
 use crate::memory::Shortage;
-use crate::table::{did_you_mean, excerpt, how_to_correct, how_to_predict};
+use crate::table::{did_you_mean, excerpt, how_to_correct, how_to_predict, number_text};
 use crate::words::plural;
 
 /// Why a table cannot be used as asked. Rows are counted from one, without the header.
@@ -83,7 +83,7 @@ pub enum EncodeError {
     /// A row weight that is missing, negative or infinite.
     #[error(
         "data row {row}, column {}: the row weight is {}; weights are finite numbers, not negative",
-        excerpt(column), if value.is_nan() { "missing".to_string() } else { value.to_string() }
+        excerpt(column), if value.is_nan() { "missing".to_string() } else { number_text(*value) }
     )]
     BadWeight { column: String, row: usize, value: f64 },
 
@@ -157,7 +157,9 @@ pub enum EncodeError {
     MissingColumns(Vec<(String, Option<String>)>),
 
     /// More inputs than a model can be fitted to in reasonable time.
-    #[error("there are {inputs} input columns, text counted by its levels, and at most {most} can be learned from; ignore some of them")]
+    #[error(
+        "there are {inputs} input columns, text counted by its levels, and at most {most} can be learned from; ignore some of them"
+    )]
     TooManyInputs { inputs: usize, most: usize },
 }
 

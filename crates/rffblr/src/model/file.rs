@@ -397,8 +397,31 @@ fn in_file(path: &Path, problem: String) -> Error {
 }
 
 /// The model, if what is stored makes one. An error here is not damage to the file: the checksum has matched.
+/// A model file with the checksum that belongs to what it says; `None` if it is no JSON object.
+pub fn with_checksum(text: &str) -> Option<String> {
+    let mut value: Value = serde_json::from_str(text).ok()?;
+    value.as_object_mut()?.remove("sha256");
+    let sum = checksum(&value);
+    value.as_object_mut()?.insert("sha256".into(), sum.into());
+    serde_json::to_string(&value).ok()
+}
+
 fn model_of(stored: Stored) -> std::result::Result<Model, String> {
-    Model::try_from(stored).map_err(|problem| format!("{problem}; fit the model again"))
+    let model = Model::try_from(stored).and_then(|model| computes(&model).map(|()| model));
+    model.map_err(|problem| format!("{problem}; fit the model again"))
+}
+
+/// An error if numbers that are finite one by one give predictions that are not, for average inputs and for others that
+/// are three standard deviations from them.
+fn computes(model: &Model) -> std::result::Result<(), String> {
+    let (mean, std) = (&model.input_scale.mean, model.input_std());
+    let inputs = Mat::from_fn(3, mean.len(), |row, d| mean[d] + 3.0 * (row as f64 - 1.0) * std[d]);
+    let predicted = model.predict(inputs.as_ref()).map_err(|problem| problem.to_string())?;
+    let finite = |table: &Mat<f64>| (0..table.ncols()).all(|c| table.col_as_slice(c).iter().all(|v| v.is_finite()));
+    match finite(&predicted.mean) && finite(&predicted.std) {
+        true => Ok(()),
+        false => Err("its numbers give predictions that are not finite".into()),
+    }
 }
 
 fn parse(text: &str) -> std::result::Result<Stored, String> {

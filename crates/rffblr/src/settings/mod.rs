@@ -8,6 +8,7 @@ pub use table::{PRESETS, SETTINGS, Setting};
 
 use crate::error::{Error, Result};
 use crate::fourier::{Directions, Offsets, Spectrum};
+use crate::table::number_text;
 use serde::{Deserialize, Serialize};
 
 /// Most rows for which the exact form is chosen.
@@ -468,7 +469,7 @@ fn wrong(name: &'static str, problem: String) -> Result<()> {
 fn positive(name: &'static str, value: f64) -> Result<()> {
     match value > 0.0 && value.is_finite() {
         true => Ok(()),
-        false => wrong(name, format!("{value} is not a positive finite number")),
+        false => wrong(name, format!("{} is not a positive finite number", number_text(value))),
     }
 }
 

@@ -208,6 +208,8 @@ pub struct ReadOptions {
     pub allow_absent: bool,
     /// Take a table without rows, instead of refusing it.
     pub allow_empty: bool,
+    /// Read what unpacks to absurdly many bytes, as few tables do and files made to do harm, instead of refusing it.
+    pub allow_expansion: bool,
 }
 
 /// Why columns do not form a table. `file` is where they come from.

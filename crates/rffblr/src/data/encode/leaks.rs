@@ -31,9 +31,7 @@ impl Encoder {
         for input in &self.inputs {
             match &input.encoding {
                 Encoding::Categorical { levels, .. } => texts.push((levels.len(), &input.name)),
-                Encoding::Numeric { .. } | Encoding::Presence | Encoding::Date(_) => {
-                    others += input.width()
-                }
+                Encoding::Numeric { .. } | Encoding::Presence | Encoding::Date(_) => others += input.width(),
             }
         }
         let columns = others + texts.iter().map(|(levels, _)| levels).sum::<usize>();

@@ -1,0 +1,378 @@
+//! The real binary when the system fails it: calls that fail, kills, too little memory, jumping clocks, company.
+//!
+//! Each command is run again and again, and the k-th call of a kind fails, for every k until none is left. Whatever fails,
+//! what was there before is whole or replaced by what is whole, the error is a sentence, and a run without faults works.
+//! `tests/faults/run` does the same at length.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Longest time of any run, on a busy machine.
+const HANGING: Duration = Duration::from_secs(120);
+
+/// The library that makes calls fail; `None` where there is no C compiler, which Rust itself mostly needs.
+fn shim() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("fail.so");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/fail.c");
+        let status =
+            Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&path).args([source, "-ldl"]).status();
+        if !status.is_ok_and(|status| status.success()) {
+            println!("skipped: there is no C compiler to build {source}");
+            return None;
+        }
+        Some((folder, path))
+    });
+    built.as_ref().map(|(_, path)| path.as_path())
+}
+
+fn table(rows: usize) -> String {
+    let mut text = String::from("a,b,kind,y\n");
+    for n in 0..rows {
+        let (a, b) = ((n as f64 * 0.618).fract() * 4.0, (n as f64 * 0.414).fract() * 4.0);
+        text += &format!("{a:.4},{b:.4},{},{:.4}\n", ["p", "q"][n % 2], a.sin() + 0.5 * b);
+    }
+    text
+}
+
+/// A folder with a table, a larger one, a model, and a data set under a name of the catalogue.
+struct Bench(TempDir);
+
+impl Bench {
+    fn new() -> Bench {
+        let bench = Bench(TempDir::new().unwrap());
+        fs::create_dir(bench.path("data")).unwrap();
+        fs::write(bench.path("t.csv"), table(30)).unwrap();
+        fs::write(bench.path("many.csv"), table(700)).unwrap();
+        let mut arff = String::from("@relation r\n");
+        (0..18).for_each(|d| arff += &format!("@attribute c{d} numeric\n"));
+        arff += "@data\n";
+        for n in 0..24 {
+            let cells: Vec<String> =
+                (0..18).map(|d| format!("{:.3}", ((n * (2 * d + 3)) as f64 * 0.7).sin())).collect();
+            arff += &format!("{}\n", cells.join(","));
+        }
+        fs::write(bench.path("data/edm.arff"), arff).unwrap();
+        fs::create_dir(bench.path("folds")).unwrap();
+        fs::write(bench.path("folds/edm.json"), "[[0,1,2,3,4,5,6,7,8,9,10,11],[12,13,14,15,16,17,18,19,20,21,22,23]]")
+            .unwrap();
+        let made = bench.run("fit t.csv --targets=y --check=off -omodel.json", &[]);
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rffblr"));
+        command.args(line.split_whitespace()).current_dir(self.0.path()).stdin(Stdio::null());
+        command.env("HOME", self.0.path()).env("XDG_CACHE_HOME", self.path("cache")).env_remove("RFFBLR_DATA");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, line: &str, variables: &[(&str, &str)]) -> Ran {
+        ended(self.command(line).envs(variables.iter().copied()).spawn().unwrap(), line)
+    }
+
+    /// Names of all files, but for those that a kill may leave.
+    fn names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut folders = vec![self.0.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap().flatten() {
+                if entry.path().is_dir() {
+                    folders.push(entry.path());
+                } else {
+                    names.push(entry.path().strip_prefix(self.0.path()).unwrap().display().to_string());
+                }
+            }
+        }
+        names.sort();
+        names
+    }
+
+    fn whole(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.path(name)).ok()
+    }
+}
+
+struct Ran {
+    code: Option<i32>,
+    err: String,
+}
+
+/// Waits for the end, but not for ever.
+fn ended(mut child: Child, line: &str) -> Ran {
+    let start = Instant::now();
+    let (mut out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let reading = std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
+    let hearing = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        err.read_to_end(&mut text).map(|_| String::from_utf8_lossy(&text).into_owned())
+    });
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if start.elapsed() > HANGING {
+            child.kill().unwrap();
+            panic!("{line} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    };
+    reading.join().unwrap().unwrap();
+    Ran { code: status.code(), err: hearing.join().unwrap().unwrap() }
+}
+
+/// A command, the files that it writes as wholes, and those that it adds to.
+struct Work {
+    line: String,
+    wholes: &'static [&'static str],
+    grows: &'static [&'static str],
+}
+
+fn works(port: u16) -> Vec<Work> {
+    let work = |line: &str, wholes, grows| Work { line: line.to_owned(), wholes, grows };
+    vec![
+        work("fit t.csv --targets=y --check=off -ofit.json --force", &["fit.json"], &[]),
+        work(
+            "fit many.csv --targets=y --preset=cosines --features=16 --max-iterations=3 --checkpoint=job -ostream.json --force",
+            &["stream.json"],
+            &["job"],
+        ),
+        work("predict model.json t.csv -op.csv --force", &["p.csv"], &[]),
+        work("predict model.json t.csv -op.parquet --force", &["p.parquet"], &[]),
+        work(
+            "evaluate t.csv --targets=y --folds=2 --methods=ridge,mmr --grid=coarse --journal=journal --predictions=e.csv --force",
+            &["e.csv"],
+            &["journal"],
+        ),
+        work("report model.json t.csv -or.html --check=off --force", &["r.html"], &[]),
+        work(
+            "reproduce table2 --data=data --datasets=edm --methods=ridge,mean --fold-dir=folds --jobs=1 --out=out",
+            &[],
+            &["out/raw.jsonl", "out/summary.md"],
+        ),
+        work(
+            &format!(
+                "data fetch sf1 --url=http://127.0.0.1:{port}/sf1.arff --data-dir=fetched --allow-unverified --force"
+            ),
+            &["fetched/sf1.arff"],
+            &[],
+        ),
+    ]
+}
+
+/// A server that answers every request with the same file.
+fn server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 30000\r\nConnection: close\r\n\r\n");
+            let _ = stream.write_all(&[b'x'; 30_000]);
+        }
+    });
+    port
+}
+
+/// What a command writes may say how long it took.
+fn is_whole(name: &str, bytes: &[u8], reference: &[u8]) -> bool {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match name.rsplit('.').next() {
+        Some("html") => text(bytes).trim_end().ends_with("</html>") && bytes.len().abs_diff(reference.len()) < 2000,
+        Some("json") => text(bytes).trim_end().ends_with('}') && bytes.len().abs_diff(reference.len()) < 2000,
+        _ => bytes == reference,
+    }
+}
+
+fn expect_sentence(ran: &Ran, line: &str) {
+    assert!(!ran.err.contains("panicked"), "{line}: {}", ran.err);
+    match ran.code {
+        Some(0) => {}
+        Some(1 | 3) => assert!(ran.err.contains("error: "), "{line}: {}", ran.err),
+        code => panic!("{line} ended with {code:?}: {}", ran.err),
+    }
+}
+
+#[test]
+fn whichever_call_fails_nothing_is_lost_and_the_next_run_works() {
+    let Some(shim) = shim() else { return };
+    let (bench, port) = (Bench::new(), server());
+    let mark = bench.path("mark");
+    let mut runs = 0;
+    for work in works(port) {
+        let first = bench.run(&work.line, &[]);
+        assert_eq!(first.code, Some(0), "{}: {}", work.line, first.err);
+        let reference: Vec<Vec<u8>> = work.wholes.iter().map(|name| bench.whole(name).unwrap()).collect();
+        let names = bench.names();
+        for kind in ["open", "write", "full", "fsync", "rename"] {
+            for call in 1.. {
+                // From nothing, as well as over what is there.
+                for name in work.grows.iter().filter(|_| call % 2 == 0) {
+                    let _ = fs::remove_file(bench.path(name));
+                }
+                for name in work.wholes {
+                    fs::write(bench.path(name), "old").unwrap();
+                }
+                let variables = [
+                    ("LD_PRELOAD", shim.to_str().unwrap()),
+                    ("FAULT_CALL", kind),
+                    ("FAULT_AT", &call.to_string()),
+                    ("FAULT_MARK", mark.to_str().unwrap()),
+                ];
+                let ran = bench.run(&work.line, &variables);
+                runs += 1;
+                let failed = fs::remove_file(&mark).is_ok();
+                let what = format!("{kind} {call} of {}", work.line);
+                expect_sentence(&ran, &what);
+                for (name, reference) in work.wholes.iter().zip(&reference) {
+                    let found = bench.whole(name).unwrap_or_else(|| panic!("{what}: {name} is gone"));
+                    let replaced = is_whole(name, &found, reference);
+                    assert!(replaced || found == b"old", "{what}: {name} is damaged");
+                    assert!(ran.code != Some(0) || replaced, "{what}: it ended well without {name}");
+                }
+                // What an interrupted job goes on from stays.
+                let known = |name: &String| names.contains(name) || work.grows.contains(&name.as_str());
+                let more: Vec<String> = bench.names().into_iter().filter(|name| !known(name)).collect();
+                assert!(more.is_empty(), "{what} left {more:?}");
+                if !failed {
+                    assert_eq!(ran.code, Some(0), "{what}: {}", ran.err);
+                    break;
+                }
+            }
+            let again = bench.run(&work.line, &[]);
+            assert_eq!(again.code, Some(0), "{} after faults of {kind}: {}", work.line, again.err);
+            for (name, reference) in work.wholes.iter().zip(&reference) {
+                assert!(is_whole(name, &bench.whole(name).unwrap(), reference), "{name} after faults of {kind}");
+            }
+        }
+    }
+    println!("{runs} runs with a fault");
+}
+
+#[test]
+fn a_kill_at_any_time_loses_nothing() {
+    let kills: usize = std::env::var("RFFBLR_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(40);
+    let (bench, port) = (Bench::new(), server());
+    let works = works(port);
+    let mut prepared = Vec::new();
+    for work in &works {
+        let start = Instant::now();
+        let first = bench.run(&work.line, &[]);
+        assert_eq!(first.code, Some(0), "{}: {}", work.line, first.err);
+        let wholes: Vec<Vec<u8>> = work.wholes.iter().map(|name| bench.whole(name).unwrap()).collect();
+        prepared.push((start.elapsed(), wholes));
+    }
+    let mut random = 20_261_118_u64;
+    let mut killed = 0;
+    for round in 0.. {
+        if killed == kills {
+            break;
+        }
+        let (work, (time, references)) = (&works[round % works.len()], &prepared[round % works.len()]);
+        for name in work.grows.iter().filter(|_| round / works.len() % 3 == 0) {
+            let _ = fs::remove_file(bench.path(name));
+        }
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let wait = time.mul_f64(1.1 * (random >> 11) as f64 / (1u64 << 53) as f64);
+        let mut child = bench.command(&work.line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(wait);
+        killed += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for (name, reference) in work.wholes.iter().zip(references) {
+            let found = bench.whole(name).unwrap_or_else(|| panic!("{}: {name} is gone", work.line));
+            assert!(is_whole(name, &found, reference), "{}: {name} is damaged", work.line);
+        }
+        let known = |name: &str| name.contains(".rffblr-") && name.ends_with(".part");
+        let left: Vec<String> = bench.names().into_iter().filter(|name| known(name)).collect();
+        left.iter().for_each(|name| fs::remove_file(bench.path(name)).unwrap());
+    }
+    for work in &works {
+        let again = bench.run(&work.line, &[]);
+        assert_eq!(again.code, Some(0), "{} after kills: {}", work.line, again.err);
+    }
+    println!("{killed} kills");
+}
+
+#[test]
+fn too_little_memory_is_a_sentence() {
+    let bench = Bench::new();
+    fs::write(bench.path("large.csv"), table(3000)).unwrap();
+    let commands = [
+        "fit large.csv --targets=y --check=off -om.json --force",
+        "fit many.csv --targets=y --preset=cosines --features=512 --max-iterations=3 -os.json --force",
+        "predict model.json large.csv -op.csv --force",
+        "report model.json t.csv -or.html --check=off --force",
+        "inspect model.json",
+    ];
+    let mut short = 0;
+    for line in commands {
+        for kibibytes in [20_000, 60_000, 90_000, 120_000, 150_000, 200_000, 300_000, 500_000] {
+            let limited = format!("ulimit -v {kibibytes}; exec \"$0\" --threads=2 {line}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &limited, env!("CARGO_BIN_EXE_rffblr")]).current_dir(bench.0.path());
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let ran = ended(shell.spawn().unwrap(), &limited);
+            // Below that the system cannot even load the program.
+            let unloaded = ran.code.is_none() && ran.err.is_empty();
+            if unloaded || ran.code == Some(127) || ran.err.contains("error while loading") {
+                continue;
+            }
+            assert!(!ran.err.contains("panicked"), "{limited}: {}", ran.err);
+            assert!(matches!(ran.code, Some(0 | 3)), "{limited} ended with {:?}: {}", ran.code, ran.err);
+            assert!(ran.code == Some(0) || ran.err.contains("memory"), "{limited}: {}", ran.err);
+            short += usize::from(ran.code == Some(3));
+        }
+    }
+    assert!(short > 0, "no limit was too low for anything");
+    println!("{short} runs with too little memory");
+}
+
+/// Times are measured by a clock that does not jump, and the calendar decides nothing.
+#[test]
+fn a_clock_that_jumps_changes_nothing() {
+    let Some(shim) = shim() else { return };
+    let (bench, port) = (Bench::new(), server());
+    for work in works(port) {
+        for variables in [&[][..], &[("LD_PRELOAD", shim.to_str().unwrap()), ("FAULT_CLOCK", "1")]] {
+            let ran = bench.run(&work.line, variables);
+            assert_eq!(ran.code, Some(0), "{}: {}", work.line, ran.err);
+        }
+    }
+}
+
+#[test]
+fn two_processes_share_a_journal_an_output_and_a_cache() {
+    let (bench, port) = (Bench::new(), server());
+    for work in works(port) {
+        let start = |_| bench.command(&work.line).spawn().unwrap();
+        let both: Vec<Child> = (0..2).map(start).collect();
+        let both: Vec<Ran> = both.into_iter().map(|child| ended(child, &work.line)).collect();
+        both.iter().for_each(|ran| expect_sentence(ran, &work.line));
+        assert!(both.iter().any(|ran| ran.code == Some(0)), "{}: {} {}", work.line, both[0].err, both[1].err);
+        let again = bench.run(&work.line, &[]);
+        assert_eq!(again.code, Some(0), "{}: {}", work.line, again.err);
+        for name in work.wholes {
+            let found = bench.whole(name).unwrap();
+            assert!(is_whole(name, &found, &found), "{name}");
+        }
+    }
+    assert!(!bench.names().iter().any(|name| name.ends_with(".part")));
+}

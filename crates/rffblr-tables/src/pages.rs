@@ -1,0 +1,190 @@
+//! The pages of a Parquet file, looked at before they are unpacked: a few bytes can claim to hold gigabytes.
+
+use std::io::{self, Read};
+
+use ::parquet::file::metadata::ParquetMetaDataReader;
+use ::parquet::file::reader::ChunkReader;
+
+use super::TableError;
+use super::packing::{Expansion, expect_modest};
+use rffblr::memory::require;
+
+/// An error if a file holds pages that are absurdly larger than what they are packed into, unless that is allowed, or if
+/// those of all columns do not fit into memory together.
+pub(super) fn check(file: &str, input: &impl ChunkReader, allowed: bool) -> Result<(), TableError> {
+    let damaged = |message: String| TableError::Parquet { file: file.to_owned(), message };
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(input).map_err(|error| damaged(error.to_string()))?;
+    for group in metadata.row_groups() {
+        let mut together = 0.0;
+        for chunk in group.columns() {
+            let (start, length) = chunk.byte_range();
+            let end = start.saturating_add(length).min(input.len());
+            let (mut at, mut largest) = (start, 0);
+            while at < end {
+                let reader = input.get_read(at).map_err(|error| damaged(error.to_string()))?;
+                let mut header = Header { input: reader, left: end - at };
+                let page = header.page().map_err(|problem| damaged(format!("a page at byte {at}: {problem}")))?;
+                expect_modest(file, Expansion { packed: page.packed.max(1), unpacked: page.unpacked }, allowed)?;
+                largest = page.unpacked.max(largest);
+                at = end - header.left;
+                at = at.saturating_add(page.packed);
+            }
+            together += largest as f64;
+        }
+        let what = format!("unpacking {file}, whose columns are read side by side,");
+        require(together, what, "leave out columns, or write it in smaller pages")?;
+    }
+    Ok(())
+}
+
+/// Bytes of a page as it is stored and as it is unpacked.
+struct Page {
+    packed: u64,
+    unpacked: u64,
+}
+
+/// The header of a page, which is a struct of Thrift's compact protocol.
+struct Header<R> {
+    input: R,
+    /// Bytes that may still be read.
+    left: u64,
+}
+
+/// Most structs inside each other.
+const DEEPEST: usize = 8;
+/// Kinds of fields.
+const STRUCT: u8 = 12;
+
+impl<R: Read> Header<R> {
+    fn page(&mut self) -> io::Result<Page> {
+        let (mut id, mut sizes) = (0, [None; 2]);
+        while let Some(kind) = self.field(&mut id)? {
+            match (id, kind) {
+                // The sizes are fields 2 and 3, 32-bit numbers.
+                (2 | 3, 5) => sizes[usize::from(id == 3)] = Some(self.number()?),
+                _ => self.skip(kind, 0)?,
+            }
+        }
+        let size = |size: Option<u64>| {
+            // Zigzag: even numbers are those that are not negative.
+            let size = size.filter(|size| size % 2 == 0).map(|size| size / 2);
+            size.ok_or_else(|| io::Error::other("its size is missing or negative"))
+        };
+        Ok(Page { unpacked: size(sizes[0])?, packed: size(sizes[1])? })
+    }
+
+    /// The kind of the next field, whose number is put into `id`; `None` at the end of a struct.
+    fn field(&mut self, id: &mut i64) -> io::Result<Option<u8>> {
+        let byte = self.byte()?;
+        if byte == 0 {
+            return Ok(None);
+        }
+        *id = match byte >> 4 {
+            0 => {
+                let number = self.number()?;
+                (number >> 1) as i64 ^ -((number & 1) as i64)
+            }
+            step => id.saturating_add(i64::from(step)),
+        };
+        Ok(Some(byte & 15))
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> io::Result<()> {
+        if depth > DEEPEST {
+            return Err(io::Error::other("its header is nested too deeply"));
+        }
+        match kind {
+            // True or false, which is all there is to them.
+            1 | 2 => Ok(()),
+            3 => self.bytes(1),
+            4..=6 => self.number().map(drop),
+            7 => self.bytes(8),
+            8 => {
+                let length = self.number()?;
+                self.bytes(length)
+            }
+            9 | 10 => {
+                let byte = self.byte()?;
+                let count = if byte >> 4 == 15 { self.number()? } else { u64::from(byte >> 4) };
+                for _ in 0..count {
+                    match byte & 15 {
+                        // In a list these have a byte each.
+                        1 | 2 => self.bytes(1)?,
+                        kind => self.skip(kind, depth + 1)?,
+                    }
+                }
+                Ok(())
+            }
+            STRUCT => {
+                let mut id = 0;
+                while let Some(kind) = self.field(&mut id)? {
+                    self.skip(kind, depth + 1)?;
+                }
+                Ok(())
+            }
+            _ => Err(io::Error::other("its header has a field of an unknown kind")),
+        }
+    }
+
+    /// A number of seven bits a byte, the lowest first.
+    fn number(&mut self) -> io::Result<u64> {
+        let mut number = 0u64;
+        for place in 0..10 {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 127) << (7 * place);
+            if byte < 128 {
+                return Ok(number);
+            }
+        }
+        Err(io::Error::other("its header has a number that does not end"))
+    }
+
+    fn byte(&mut self) -> io::Result<u8> {
+        let mut byte = [0];
+        self.left = self.left.checked_sub(1).ok_or(io::ErrorKind::UnexpectedEof)?;
+        self.input.read_exact(&mut byte)?;
+        Ok(byte[0])
+    }
+
+    fn bytes(&mut self, count: u64) -> io::Result<()> {
+        self.left = self.left.checked_sub(count).ok_or(io::ErrorKind::UnexpectedEof)?;
+        let read = io::copy(&mut (&mut self.input).take(count), &mut io::sink())?;
+        if read == count { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(bytes: &[u8]) -> io::Result<(u64, u64, u64)> {
+        let mut header = Header { input: bytes, left: bytes.len() as u64 };
+        header.page().map(|page| (page.packed, page.unpacked, header.left))
+    }
+
+    #[test]
+    fn sizes_are_found_among_other_fields() {
+        // Kind 0; 300 unpacked (zigzag 600); 20 packed; a struct with a number, a text and a list; a truth; the end.
+        let inner = [0x15, 2, 0x18, 3, b'a', b'b', b'c', 0x19, 0x25, 2, 4, 0x11, 0];
+        let bytes = [&[0x15, 0, 0x15, 0xd8, 4, 0x15, 40, 0x2c][..], &inner, &[0, 9, 9]].concat();
+        assert_eq!(page(&bytes).unwrap(), (20, 300, 2));
+    }
+
+    #[test]
+    fn headers_that_make_no_sense_are_refused() {
+        for bytes in [
+            &[][..],
+            &[0],
+            // A negative size; a text longer than the rest; a number without an end; structs without an end.
+            &[0x15, 0, 0x15, 1, 0x15, 40, 0],
+            &[0x18, 0xff, 0xff, 0xff, 0xff, 15, 0],
+            &[0x15, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255],
+            &[0x1c; 40],
+            &[0x1d, 0],
+            // A list of many structs in a few bytes.
+            &[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 15, 0],
+        ] {
+            assert!(page(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}
