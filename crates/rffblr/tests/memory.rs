@@ -22,11 +22,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(now, Ordering::Relaxed);
+        // SAFETY: as promised by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as promised by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
