@@ -98,7 +98,7 @@ impl Moments {
     }
 }
 
-/// Levels of a text with the number of their cells, as long as there are at most [`COUNTED_LEVELS`].
+/// Levels of a text with the number of their cells, as long as there are at most `COUNTED_LEVELS`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelCounts {
     /// Of each level the first row that has it, and the number of rows.
@@ -117,7 +117,7 @@ impl LevelCounts {
     }
 
     /// The levels in order of their first row, with the number of their rows; `None` if there are more than
-    /// [`COUNTED_LEVELS`], which are not kept.
+    /// `COUNTED_LEVELS`, which are not kept.
     pub fn levels(&self) -> Option<Vec<(&str, u64)>> {
         let mut levels: Vec<(u64, &str, u64)> =
             self.levels.iter().map(|(level, &(first, count))| (first, level.as_str(), count)).collect();
