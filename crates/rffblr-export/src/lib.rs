@@ -1,6 +1,6 @@
 //! Models of [`rffblr`] for use without it: ONNX, Python, C, JavaScript, SQL and workbooks.
 //!
-//! Every writer has its own short module and begins with the same [`Formula`](formula): inputs are encoded and
+//! Every writer has its own short module and begins with the same formula (`formula.rs`): inputs are encoded and
 //! standardised, terms are computed, and from these mean, standard deviation and interval of each target. What each target carries, how precise
 //! it is and what it cannot do is in `docs/exports.md`.
 
