@@ -76,6 +76,11 @@ impl Rules {
         &self.rules[position.min(self.rules.len() - 1)]
     }
 
+    /// The exact rule, if that is smaller than the question which one to take.
+    pub(super) fn few(&self) -> Option<&Rule> {
+        self.rules.last().filter(|_| self.rules.len() <= 4)
+    }
+
     /// Position of the smallest rule that is exact to the tolerance, given ln of a bound of the integrand on an ellipse of
     /// half axes a and b: the error of T nodes is at most (64/15) M ρ^(−2T)/(1 − ρ⁻²).
     fn enough(&self, bound: impl Fn(f64, f64) -> f64) -> usize {
@@ -92,8 +97,7 @@ impl Rules {
     /// an ellipse of half width a a factor is at most its larger end times 1 + (a−1)/2 · (1 − smaller/larger end); `excess`
     /// bounds the sum of these last brackets.
     pub(super) fn for_products(&self, size: f64, depth: f64, excess: f64) -> usize {
-        // Few inputs have an exact rule that is smaller than the question which one to take.
-        if self.rules.len() <= 4 {
+        if self.few().is_some() {
             return self.rules.len() - 1;
         }
         self.enough(|a, _| size.ln() - depth + 0.5 * (a - 1.0) * excess)

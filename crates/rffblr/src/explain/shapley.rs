@@ -281,7 +281,7 @@ impl Table<'_> {
     fn variances(&self, part: Part<'_>) -> Vec<f64> {
         match part {
             Part::Waves(_) => vec![0.0; self.rows.nrows() * self.players.len()],
-            Part::Kernel(machine) => (0..self.rows.nrows()).flat_map(|row| self.prior(machine, row)).collect(),
+            Part::Kernel(machine) => self.priors(machine),
         }
     }
 

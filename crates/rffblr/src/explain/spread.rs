@@ -15,113 +15,140 @@ use rayon::prelude::*;
 const TOLERANCE: f64 = 1e-10;
 
 impl Table<'_> {
-    /// Prior variance of the Shapley value of each player at a row, for amplitude one. Costs the square of
-    /// the background.
-    pub(super) fn prior(&self, machine: &KernelMachine, row: usize) -> Vec<f64> {
-        let (kernel, players) = (&machine.kernel, self.players.len());
+    /// Prior variance of the Shapley value of each player at each row, for amplitude one, players running fastest. Costs the
+    /// square of the background.
+    pub(super) fn priors(&self, machine: &KernelMachine) -> Vec<f64> {
+        let (kernel, players, rows) = (&machine.kernel, self.players.len(), self.rows.nrows());
         let r = &kernel.input_scales;
         let rules = Rules::new(players, 1, TOLERANCE);
+        let square = |_: usize, delta: f64| delta * delta;
+        let absolute = |d: usize, delta: f64| r[d] * delta.abs();
+        let families = [
+            Sides::new(self, kernel.rbf, &square as &Distance<'_>),
+            Sides::new(self, kernel.laplace_l1, &absolute as &Distance<'_>),
+        ];
         let one_background_row = |z: usize| {
-            let mut out = vec![0.0; players];
-            let mut add = |distance: &dyn Fn(usize, f64) -> f64, family: Family| {
-                self.double((row, z), distance, family, &rules, &mut out);
-            };
-            add(&|_, delta| delta * delta, kernel.rbf);
-            add(&|d, delta| r[d] * delta.abs(), kernel.laplace_l1);
+            let mut out = vec![0.0; rows * players];
+            families.iter().for_each(|sides| sides.add(self, z, &rules, &mut out));
             out
         };
         let each: Vec<Vec<f64>> = (0..self.background.share.len()).into_par_iter().map(one_background_row).collect();
         let unit = kernel.linear / machine.inputs.ncols() as f64;
-        let total = |player: usize| {
+        let total = |at: usize| {
+            let (row, player) = (at / players, at % players);
             let straight: f64 =
                 self.players[player].iter().map(|&d| (self.rows[(row, d)] - self.means[d]).powi(2)).sum();
-            unit * straight + each.iter().map(|out| out[player]).sum::<f64>()
+            unit * straight + each.iter().map(|out| out[at]).sum::<f64>()
         };
-        (0..players).map(total).collect()
+        (0..rows * players).map(total).collect()
+    }
+}
+
+/// Distance of two rows in one column, given that and their difference.
+type Distance<'a> = dyn Fn(usize, f64) -> f64 + Sync + 'a;
+
+/// A family v exp(−γ Σ_d distance(d, Δ_d)), and its kernels of every player between rows to explain and background rows.
+struct Sides<'a> {
+    family: Family,
+    distance: &'a Distance<'a>,
+    /// For each row, then for eight background rows at a time, those of each player.
+    across: Vec<Vec<Vec<Lane>>>,
+}
+
+impl<'a> Sides<'a> {
+    fn new(table: &Table<'_>, family: Family, distance: &'a Distance<'a>) -> Self {
+        let mut sides = Sides { family, distance, across: Vec::new() };
+        let of_row = |row: usize| sides.kernels(table, |d| table.rows[(row, d)]);
+        sides.across = (0..table.rows.nrows()).into_par_iter().map(of_row).collect();
+        sides
     }
 
-    /// Adds the part of background row z and of the family v exp(−γ Σ_d distance(d, Δ_d)).
-    fn double(
-        &self,
-        (row, z): (usize, usize),
-        distance: &dyn Fn(usize, f64) -> f64,
-        family: Family,
-        rules: &Rules,
-        out: &mut [f64],
-    ) {
-        let (rows, count) = (&self.background.standardised, self.background.share.len());
-        let between = |player: usize, delta: &dyn Fn(usize) -> f64| -> f64 {
-            self.players[player].iter().map(|&d| distance(d, delta(d))).sum()
-        };
-        let players = 0..self.players.len();
-        let mut corners = Corners::new(players.len());
-        corners.back = players.clone().map(|p| between(p, &|d| rows[(z, d)] - self.rows[(row, d)])).collect();
-        family.decay(&mut corners.back);
-        for first in (0..count).step_by(LANES) {
+    /// Between a row and all of the background, eight at a time: those of each player. The last ones may be repeated.
+    fn kernels(&self, table: &Table<'_>, row: impl Fn(usize) -> f64) -> Vec<Vec<Lane>> {
+        let (rows, count) = (&table.background.standardised, table.background.share.len());
+        let eight = |first: usize| {
             go_on();
-            let other = |l: usize| (first + l).min(count - 1);
-            let lanes = |delta: &dyn Fn(usize, usize) -> f64| -> Vec<Lane> {
-                let lane = |p| std::array::from_fn(|l| between(p, &|d| delta(d, other(l))));
-                players.clone().map(lane).collect()
-            };
-            corners.across = lanes(&|d, other| self.rows[(row, d)] - rows[(other, d)]);
-            corners.aside = lanes(&|d, other| rows[(z, d)] - rows[(other, d)]);
-            family.decay(corners.across.as_flattened_mut());
-            family.decay(corners.aside.as_flattened_mut());
-            let share = |l: usize| if first + l < count { self.background.share[first + l] } else { 0.0 };
-            let weights = std::array::from_fn(|l| family.variance * self.background.share[z] * share(l));
-            let rule = corners.rule(rules);
-            doubled(&mut corners, rule, &weights);
-        }
-        for (out, lanes) in out.iter_mut().zip(&corners.sums) {
-            *out += lanes.iter().sum::<f64>();
+            let mut lanes = vec![[0.0; LANES]; table.players.len()];
+            for (lane, columns) in lanes.iter_mut().zip(&table.players) {
+                for &d in *columns {
+                    let (own, others) = (row(d), rows.col_as_slice(d));
+                    for (l, sum) in lane.iter_mut().enumerate() {
+                        *sum += (self.distance)(d, own - others[(first + l).min(count - 1)]);
+                    }
+                }
+            }
+            self.family.decay(lanes.as_flattened_mut());
+            lanes
+        };
+        (0..count).step_by(LANES).map(eight).collect()
+    }
+
+    /// Adds the part of background row z, for every row.
+    fn add(&self, table: &Table<'_>, z: usize, rules: &Rules, out: &mut [f64]) {
+        let (share, players) = (&table.background.share, table.players.len());
+        let aside = self.kernels(table, |d| table.background.standardised[(z, d)]);
+        let mut corners = Corners::new(players);
+        for (across, out) in self.across.iter().zip(out.chunks_mut(players.max(1))) {
+            let own = &across[z / LANES];
+            corners.back.clear();
+            corners.back.extend(own.iter().map(|lane| lane[z % LANES]));
+            corners.sums.fill([0.0; LANES]);
+            for (number, (across, aside)) in across.iter().zip(&aside).enumerate() {
+                go_on();
+                let share = |l: usize| share.get(number * LANES + l).copied().unwrap_or(0.0);
+                let weights = std::array::from_fn(|l| self.family.variance * table.background.share[z] * share(l));
+                let rule = rule(&corners.back, across, aside, rules);
+                doubled(&mut corners, (across, aside), rule, &weights);
+            }
+            for (out, lanes) in out.iter_mut().zip(&corners.sums) {
+                *out += lanes.iter().sum::<f64>();
+            }
         }
     }
 }
 
-/// The kernels of every input between the explained row x, one background row z and eight others z′.
+/// What is kept for one row x to explain, one background row z and eight others z′ after another.
 struct Corners {
-    /// k(x, z′).
-    across: Vec<Lane>,
-    /// k(z, x).
+    /// k(z, x) of every player.
     back: Vec<f64>,
-    /// k(z, z′).
-    aside: Vec<Lane>,
-    /// Products of the factors before each input.
+    /// Products of the factors before each player.
     before: Vec<Lane>,
     /// What was found so far.
     sums: Vec<Lane>,
 }
 
 impl Corners {
-    fn new(inputs: usize) -> Corners {
-        let lanes = || vec![[0.0; LANES]; inputs];
-        Corners { across: Vec::new(), back: Vec::new(), aside: Vec::new(), before: lanes(), sums: lanes() }
+    fn new(players: usize) -> Corners {
+        let lanes = || vec![[0.0; LANES]; players];
+        Corners { back: Vec::with_capacity(players), before: lanes(), sums: lanes() }
     }
+}
 
-    /// The smallest rule that both integrals need: as a function of one node a factor runs between two ends, as in a
-    /// single game, and the other node moves it between two such pairs.
-    fn rule<'a>(&self, rules: &'a Rules) -> &'a Rule {
-        let mut excess = [[0.0; LANES]; 4];
-        for ((across, back), aside) in self.across.iter().zip(&self.back).zip(&self.aside) {
-            for l in 0..LANES {
-                let ends = [(1.0, *back), (across[l], aside[l]), (1.0, across[l]), (*back, aside[l])];
-                for (excess, (a, b)) in excess.iter_mut().zip(ends) {
-                    let (smaller, larger) = if a < b { (a, b) } else { (b, a) };
-                    excess[l] += if larger > 0.0 { 1.0 - smaller / larger } else { 0.0 };
-                }
+/// The smallest rule that both integrals need, given k(z, x), k(x, z′) and k(z, z′): as a function of one node a factor runs
+/// between two ends, as in a single game, and the other node moves it between two such pairs.
+fn rule<'a>(back: &[f64], across: &[Lane], aside: &[Lane], rules: &'a Rules) -> &'a Rule {
+    if let Some(only) = rules.few() {
+        return only;
+    }
+    let mut excess = [[0.0; LANES]; 4];
+    for ((across, back), aside) in across.iter().zip(back).zip(aside) {
+        for l in 0..LANES {
+            let ends = [(1.0, *back), (across[l], aside[l]), (1.0, across[l]), (*back, aside[l])];
+            for (excess, (a, b)) in excess.iter_mut().zip(ends) {
+                let (smaller, larger) = if a < b { (a, b) } else { (b, a) };
+                excess[l] += if larger > 0.0 { 1.0 - smaller / larger } else { 0.0 };
             }
         }
-        let most = excess.as_flattened().iter().copied().fold(0.0, f64::max);
-        rules.get(rules.for_products(1.0, 0.0, most))
     }
+    let most = excess.as_flattened().iter().copied().fold(0.0, f64::max);
+    rules.get(rules.for_products(1.0, 0.0, most))
 }
 
 /// `sums[i] += weight · ` the double integral for input i, in each lane.
 #[inline(always)]
-fn doubled_body(corners: &mut Corners, rule: &Rule, weight: &Lane) {
+fn doubled_body(corners: &mut Corners, (across, aside): (&[Lane], &[Lane]), rule: &Rule, weight: &Lane) {
     let count = corners.back.len();
-    let (across, aside, back) = (&corners.across[..count], &corners.aside[..count], &corners.back[..count]);
+    let (across, aside, back) = (&across[..count], &aside[..count], &corners.back[..count]);
     let (before, sums) = (&mut corners.before[..count], &mut corners.sums[..count]);
     for (t, w) in rule.nodes.iter().zip(&rule.weights) {
         for (s, v) in rule.nodes.iter().zip(&rule.weights) {
@@ -151,4 +178,4 @@ fn doubled_body(corners: &mut Corners, rule: &Rule, weight: &Lane) {
     }
 }
 
-vectorised!(fn doubled(corners: &mut Corners, rule: &Rule, weight: &Lane) = doubled_body);
+vectorised!(fn doubled(corners: &mut Corners, sides: (&[Lane], &[Lane]), rule: &Rule, weight: &Lane) = doubled_body);
