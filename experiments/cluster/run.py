@@ -156,7 +156,7 @@ def with_spark(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
     learner = spark.RFFBLRRegressor(
         featuresCols=[name for name in table.columns if name not in TARGETS],
         targetCols=TARGETS,
-        features=settings["features"],
+        features=settings["form"].features,
         maxIter=settings["max_iterations"],
         threads=2,
     )
@@ -173,8 +173,10 @@ def one(options: argparse.Namespace) -> None:
     """Runs one engine in this process and prints what it measured."""
     import hashlib
 
+    import rffblr
+
     warnings.simplefilter("ignore")
-    settings = {"features": options.features, "max_iterations": options.steps}
+    settings = {"form": rffblr.Drawn(features=options.features), "max_iterations": options.steps}
     clock, text = ENGINES[options.one](files_of(options.rows, options.partitions), settings)
     print("RESULT " + json.dumps({"steps": clock.steps, "model": hashlib.sha256(text.encode()).hexdigest()}))
 

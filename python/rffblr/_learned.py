@@ -362,9 +362,9 @@ class Learned(Estimator):
         --------
         >>> import importlib.util, os, tempfile
         >>> import numpy as np
-        >>> from rffblr import RFFBLRRegressor
+        >>> from rffblr import RFFBLRRegressor, Sinusoids
         >>> X = np.random.default_rng(0).normal(size=(60, 2))
-        >>> model = RFFBLRRegressor(sparsity=0.9).fit(X, np.sin(X[:, 0]) + X[:, 1])
+        >>> model = RFFBLRRegressor(form=Sinusoids(sparsity=0.9)).fit(X, np.sin(X[:, 0]) + X[:, 1])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = os.path.join(folder, "waves.py")
         ...     model.export(path)

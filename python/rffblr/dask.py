@@ -56,10 +56,11 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
     Examples
     --------
     >>> import dask.array as da
+    >>> from rffblr import Drawn
     >>> from rffblr.dask import RFFBLRRegressor
     >>> X = da.random.default_rng(0).normal(size=(8000, 3), chunks=(2000, 3))
     >>> y = da.sin(X[:, 0]) + X[:, 1]
-    >>> model = RFFBLRRegressor(features=64).fit(X, y)
+    >>> model = RFFBLRRegressor(form=Drawn(features=64)).fit(X, y)
     >>> mean, std = model.predict(X, return_std=True)      # lazy
     >>> bool(model.score(X, y) > 0.95), mean.chunks[0]
     (True, (2000, 2000, 2000, 2000))
@@ -242,25 +243,29 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
         chosen = list(table.columns)[run]
         return table[chosen[0]] if self._flat else table[chosen]
 
-    def predict(self, X: Any, return_std: bool = False, point: Any = None) -> Any:
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, point: Any = None) -> Any:
         """Predicted targets of new rows; of a Dask collection lazily, partition by partition.
 
         Parameters and result are those of :meth:`rffblr.RFFBLRRegressor.predict`; of a DataFrame come a Series or a DataFrame
         with the names of the targets (``_std`` added for standard deviations), of an Array an Array.
         """
         if not _is_dask(X):
-            return super().predict(X, return_std, point)
+            return super().predict(X, return_std, return_cov, point)
+        if return_cov:
+            raise ValueError("return_cov=True needs all rows in one place: give an array or a frame in memory")
         targets = [str(name) for name in self._fitted_targets()]
         if not return_std:
-            return self._cut(self._lazily(X, targets, _Asked("predict", (False, point))), 0)
+            return self._cut(self._lazily(X, targets, _Asked("predict", (False, False, point))), 0)
         both = [*targets, *(f"{name}_std" for name in targets)]
-        table = self._lazily(X, both, _Asked("predict", (True, point)))
+        table = self._lazily(X, both, _Asked("predict", (True, False, point)))
         return self._cut(table, 0), self._cut(table, 1)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Any:
+    def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> Any:
         """Ends of the interval that holds an observation with the given probability; of a Dask collection lazily."""
         if not _is_dask(X):
             return super().predict_interval(X, coverage)
+        if not isinstance(coverage, float):
+            raise ValueError(f"coverage={coverage!r}: of a Dask collection one number, such as 0.9")
         targets = self._fitted_targets()
         columns = [f"{name}_{end}" for end in ("lower", "upper") for name in targets]
         table = self._lazily(X, columns, _Asked("predict_interval", (coverage,)))

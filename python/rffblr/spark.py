@@ -39,6 +39,7 @@ except ImportError as problem:
 from . import _cluster, _regressor, _rffblr
 from ._base import generated
 from ._cluster import Checkpoint, ClusterError, Group, Job, Layout, PartitionError, Place
+from ._forms import Drawn
 
 __all__ = ["ClusterError", "PartitionError", "RFFBLRModel", "RFFBLRRegressor"]
 
@@ -178,9 +179,10 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
 
     def _ordinary(self) -> _regressor.RFFBLRRegressor:
         """The estimator of one machine with the same settings."""
+        features = self._value("features")
         return _regressor.RFFBLRRegressor(
             preset=self._value("preset"),
-            features=self._value("features"),
+            form=None if features is None else Drawn(features=features),
             max_iterations=self._value("maxIter"),
             missing=self._value("missing"),
             weights=self._value("weights"),

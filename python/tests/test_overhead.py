@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from rffblr import Cosines
+
 
 def bench():
     path = Path(__file__).parents[1] / "benches" / "overhead.py"

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from distributed import Client
 
+from rffblr import Drawn
 from rffblr.dask import RFFBLRRegressor
 
 ROWS, PARTS = 3000, 4
@@ -39,7 +40,7 @@ def main():
             part(number).to_parquet(folder / "rows" / f"part-{number}.parquet", index=False)
 
         table = dd.read_parquet(folder / "rows")
-        model = RFFBLRRegressor(features=64).fit_table(table, TARGETS, checkpoint=folder / "checkpoint")
+        model = RFFBLRRegressor(form=Drawn(features=64)).fit_table(table, TARGETS, checkpoint=folder / "checkpoint")
         print(model.headline_)
 
         # Lazy: the workers write the predictions, partition by partition.

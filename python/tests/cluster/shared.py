@@ -3,13 +3,14 @@
 import numpy as np
 import pandas as pd
 
+import rffblr
 from rffblr import _cluster
 from rffblr._cluster import Job, Layout
 
 SIZES = [3000, 40_000, 10, 1990]  # two blocks in the second
 TARGETS, INPUTS = ["t", "u"], ["a", "b", "c", "kind"]
 # Few steps, as it is not about what is learned.
-FEW = {"features": 30, "max_iterations": 3}
+FEW = {"form": rffblr.Drawn(features=30), "max_iterations": 3}
 
 
 def table(rows, seed=0):

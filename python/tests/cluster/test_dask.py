@@ -121,7 +121,7 @@ def test_no_row_is_handled_by_the_client(client, files, expected, monkeypatch):
     monkeypatch.setattr(_cluster, "cells_of", refuse)
     model = RFFBLRRegressor(**FEW).fit_table(dd.read_parquet(files), TARGETS, keep_sample=False)
     assert model.model_.to_json() == expected and model.check_.rows == sum(SIZES) // 10
-    with pytest.raises(AttributeError, match="needs the training data"):
+    with pytest.raises(AttributeError, match="needs rows to compare with"):
         model.relevance_
 
 
@@ -195,7 +195,7 @@ def test_a_fit_that_was_broken_off_goes_on(client, expected, tmp_path):
         model.fit_table(lazy(folder, fail), TARGETS, checkpoint=checkpoint)
     assert sorted(path.name for path in checkpoint.iterdir()) == ["plan.json", "sums-000", "sums-001", "sums-003"]
     with pytest.raises(ValueError, match="of other rows or settings"):
-        RFFBLRRegressor(features=32).fit_table(lazy(tmp_path / "other"), TARGETS, checkpoint=checkpoint)
+        RFFBLRRegressor(form=rffblr.Drawn(features=32)).fit_table(lazy(tmp_path / "other"), TARGETS, checkpoint=checkpoint)
     before = reads(folder)
     model.fit_table(lazy(folder, fail), TARGETS, checkpoint=checkpoint)
     # Counted and summed up again; only the rows that were missing are added up.

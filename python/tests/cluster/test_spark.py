@@ -28,7 +28,7 @@ from pyspark.sql import functions as F  # noqa: E402
 from rffblr.spark import ClusterError, PartitionError, RFFBLRModel, RFFBLRRegressor  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-SETTINGS = {"features": FEW["features"], "maxIter": FEW["max_iterations"], "threads": 1}
+SETTINGS = {"features": FEW["form"].features, "maxIter": FEW["max_iterations"], "threads": 1}
 
 
 def session(master):
