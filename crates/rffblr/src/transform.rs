@@ -49,8 +49,9 @@ pub enum Shape {
 pub struct Transform {
     /// The function.
     pub shape: Shape,
-    /// Least and largest value in training, rounded outwards: a model tells nobody's value. Nothing is predicted farther
-    /// outside this range than it is long: beyond the data, and in the mean of a heavy tail, an exponential could be anything.
+    /// Second smallest and second largest value in training, rounded outwards: one wild value does not count, and a model
+    /// tells nobody's. Nothing is predicted farther outside this range than it is long: beyond the data, and in the mean
+    /// of a heavy tail, an exponential could be anything.
     pub range: (f64, f64),
     /// Which of mean and median predicted the training rows better by squared error, each without itself.
     pub point: Point,
@@ -103,11 +104,25 @@ impl Shape {
     }
 }
 
+/// Second smallest and second largest of some numbers, so that one wild value does not say how far predictions may go; the
+/// smallest and the largest where these are one number, and the smallest where it alone is negative.
+fn inner_range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+    for y in values {
+        low = if y < low[0] { [y, low[0]] } else { [low[0], low[1].min(y)] };
+        high = if y > high[0] { [y, high[0]] } else { [high[0], high[1].max(y)] };
+    }
+    if low[1] >= high[1] {
+        return (low[0], high[0]);
+    }
+    (if low[0] < 0.0 && low[1] >= 0.0 { low[0] } else { low[1] }, high[1])
+}
+
 impl Transform {
     /// A transform of targets with these values, NaN cells aside; `None` if it cannot be applied to all of them.
     pub fn new(shape: Shape, targets: impl Iterator<Item = f64> + Clone) -> Option<Transform> {
         let known = targets.filter(|y| !y.is_nan());
-        let range = known.clone().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(y), h.max(y)));
+        let range = inner_range(known.clone());
         let fits = range.0 <= range.1 && known.clone().all(|y| shape.apply(y).is_finite());
         let step = power_of_ten(range.1 - range.0) / 10.0;
         let rounded = ((range.0 / step).floor() * step, (range.1 / step).ceil() * step);
@@ -394,6 +409,11 @@ mod tests {
         assert!(some(&[1.0, f64::NAN, 3.0], Shape::Log).is_some_and(|t| near(t, 1.0, 3.0)));
         assert!(some(&[0.123, 87.77], Shape::Log).is_some_and(|t| near(t, 0.0, 88.0)));
         assert!(some(&[7.0, 7.0], Shape::Log).is_some_and(|t| near(t, 7.0, 7.0)));
+        // One wild value at either end does not count, unless without it nothing is left, or nothing negative.
+        assert!(some(&[0.001, 2.0, 3.0, 4.0, 9e9], Shape::Log).is_some_and(|t| near(t, 2.0, 4.0)));
+        assert!(some(&[1.0, 1.0, 1.0, 9.0], Shape::Log).is_some_and(|t| near(t, 1.0, 9.0)));
+        let asinh = Shape::Asinh { centre: 0.0, width: 1.0 };
+        assert!(some(&[-7.0, 0.0, 3.0, 4.0, 4.0], asinh).is_some_and(|t| near(t, -7.0, 4.0)));
         let Shape::Asinh { centre, width } = Shape::asinh(123.456, 7.891) else { panic!() };
         assert!((centre - 123.5).abs() < 1e-9 && (width - 7.9).abs() < 1e-9);
         assert!(some(&[0.0, 3.0], Shape::Log).is_none() && some(&[f64::NAN], Shape::Log).is_none());
