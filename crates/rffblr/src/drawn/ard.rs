@@ -115,7 +115,7 @@ impl Ard<'_> {
                 factor.half_solve_transposed(mean.as_mut());
                 scale_rows(&mut mean, &whiten);
                 let ln_det = -factor.ln_det() - alpha.iter().map(|alpha| alpha.ln()).sum::<f64>();
-                let (diagonal, _) = factor.into_inverse(false);
+                let diagonal = factor.inverse_diagonal();
                 let trace = (size as f64 - diagonal.iter().sum::<f64>()) / tau;
                 for m in 0..size {
                     variance[m] += places.len() as f64 * diagonal[m] / alpha[m];

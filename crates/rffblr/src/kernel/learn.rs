@@ -4,9 +4,9 @@
 use super::Kernel;
 use super::ascent::{Curvature, End, Start, Summit, Tolerance, climb};
 use super::hyper::{HyperPrior, INPUT_SCALES, NOISE, RANGE, SCALE, VARIANCE, pack, unpack};
-use super::pairs::{self, Distance, inner, pull};
+use super::pairs::{self, Distance, pull};
 use crate::error::{Error, Result};
-use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, outer};
+use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, map_lower, outer, scaled_outer};
 use crate::problem::Problem;
 use std::f64::consts::TAU;
 use std::ops::ControlFlow;
@@ -98,8 +98,6 @@ struct Tables {
     /// XXᵀ and Σ Δ_d², which do not change.
     products: Mat<f64>,
     square: Mat<f64>,
-    /// Σ r_d |Δ_d|.
-    absolute: Mat<f64>,
     /// Each exp(…) alone.
     rbf: Mat<f64>,
     laplace_l1: Mat<f64>,
@@ -113,22 +111,18 @@ impl Tables {
         let (mut products, mut square) = (empty(), empty());
         outer(products.as_mut(), Accumulate::Replace, x.as_ref(), threads);
         pairs::within(x, Distance::Square, &vec![1.0; x.ncols()], &mut square, threads);
-        Tables { products, square, absolute: empty(), rbf: empty(), laplace_l1: empty(), gram: empty() }
+        Tables { products, square, rbf: empty(), laplace_l1: empty(), gram: empty() }
     }
 
     fn set(&mut self, kernel: &Kernel, x: &Mat<f64>, threads: Threads) {
-        let Tables { products, square, absolute, rbf, laplace_l1, gram } = self;
-        pairs::within(x, Distance::Absolute, &kernel.input_scales, absolute, threads);
-        for j in 0..x.nrows() {
-            let copy = |from: &Mat<f64>, to: &mut Mat<f64>| {
-                to.col_as_slice_mut(j)[j..].copy_from_slice(&from.col_as_slice(j)[j..]);
-            };
-            copy(products, gram);
-            copy(square, rbf);
-            copy(absolute, laplace_l1);
-            let (rbf, laplace_l1) = (&mut rbf.col_as_slice_mut(j)[j..], &mut laplace_l1.col_as_slice_mut(j)[j..]);
-            kernel.column(&mut gram.col_as_slice_mut(j)[j..], rbf, laplace_l1);
-        }
+        let Tables { products, square, rbf, laplace_l1, gram } = self;
+        map_lower([gram, rbf, laplace_l1], threads, |j, [gram, rbf, laplace_l1]| {
+            gram.copy_from_slice(&products.col_as_slice(j)[j..]);
+            rbf.copy_from_slice(&square.col_as_slice(j)[j..]);
+            let absolute = Distance::Absolute;
+            pairs::distances_to((x, j), (x.as_ref(), j), absolute, &kernel.input_scales, laplace_l1);
+            kernel.column(gram, rbf, laplace_l1);
+        });
     }
 }
 
@@ -161,7 +155,8 @@ impl<'a> Evidence<'a> {
         // A task may be observed in none of the selected rows.
         for group in self.problem.groups.iter().filter(|group| !group.root.is_empty()) {
             let noise = own + group.rounding(self.problem);
-            let [for_factor, for_inverse] = self.memory.each_mut().map(|memory| sized(memory, group.root.len()));
+            let memory = std::mem::replace(&mut self.memory, [Mat::new(), Mat::new()]);
+            let [for_factor, for_inverse] = memory.map(|memory| sized(memory, group.root.len()));
             let gram = (&self.tables.gram, group.rows.as_deref());
             let factor = factorised_in(for_factor, gram, &group.root, noise, self.threads)?;
             let (count, tasks) = (group.root.len(), group.tasks.len() as f64);
@@ -173,30 +168,29 @@ impl<'a> Evidence<'a> {
             for c in 0..solved.ncols() {
                 value -= 0.5 * dot(solved.col_as_slice(c), group.targets.col_as_slice(c));
             }
-            // BBᵀ − C K′⁻¹ in the place of the inverse.
-            let (mut pulled, half) = factor.into_inverse_with(for_inverse);
-            for j in 0..count {
-                pulled.col_as_slice_mut(j)[j..].iter_mut().for_each(|v| *v *= -tasks);
-            }
-            outer(pulled.as_mut(), Accumulate::Add, solved.as_ref(), self.threads);
-            noise_slope += 0.5 * own * (0..count).map(|i| pulled[(i, i)]).sum::<f64>();
+            // K′⁻¹ − BBᵀ/C in the place of the inverse.
+            let (mut left, half) = factor.into_inverse_with(for_inverse);
+            scaled_outer(left.as_mut(), Accumulate::Add, solved.as_ref(), -1.0 / tasks, self.threads);
+            noise_slope -= 0.5 * tasks * own * (0..count).map(|i| left[(i, i)]).sum::<f64>();
             noise_slope -= 0.5 * tasks * (mass - count as f64) * own / noise;
-            for j in 0..count {
-                let (from, u) = (&pulled.col_as_slice(j)[j..], group.root[j]);
-                match &group.rows {
-                    None => {
-                        let to = self.slope.col_as_slice_mut(j)[j..].iter_mut();
-                        to.zip(from).zip(&group.root[j..]).for_each(|((to, from), v)| *to += from * u * v);
-                    }
-                    Some(rows) => {
-                        let to = self.slope.col_as_slice_mut(rows[j]);
-                        for ((&row, from), v) in rows[j..].iter().zip(from).zip(&group.root[j..]) {
+            match &group.rows {
+                None => {
+                    _ = map_lower([&mut self.slope], self.threads, |j, [to]| {
+                        let (from, u) = (left.col_as_slice(j)[j..].iter(), -tasks * group.root[j]);
+                        to.iter_mut().zip(from).zip(&group.root[j..]).for_each(|((to, from), v)| *to += from * u * v);
+                    })
+                }
+                Some(rows) => {
+                    for j in 0..count {
+                        let (to, u) = (self.slope.col_as_slice_mut(rows[j]), -tasks * group.root[j]);
+                        for ((&row, from), v) in rows[j..].iter().zip(&left.col_as_slice(j)[j..]).zip(&group.root[j..])
+                        {
                             to[row] += from * u * v;
                         }
                     }
                 }
             }
-            self.memory = [pulled, half];
+            self.memory = [left, half];
         }
         for j in 0..self.slope.ncols() {
             self.slope[(j, j)] *= 0.5;
@@ -208,27 +202,31 @@ impl<'a> Evidence<'a> {
     fn chain(&mut self, kernel: &Kernel) -> Vec<f64> {
         let (tables, slope, x) = (&mut self.tables, &self.slope, &self.problem.inputs);
         let mut gradient = vec![0.0; self.prior.mean.len()];
-        gradient[VARIANCE] = kernel.linear / x.ncols() as f64 * inner(slope, &tables.products);
-        let families = [
-            (kernel.rbf, &mut tables.rbf, &tables.square),
-            (kernel.laplace_l1, &mut tables.laplace_l1, &tables.absolute),
-        ];
-        for (k, (family, part, distance)) in families.into_iter().enumerate() {
-            for j in 0..slope.ncols() {
-                let column = part.col_as_slice_mut(j)[j..].iter_mut();
-                column.zip(&slope.col_as_slice(j)[j..]).for_each(|(p, s)| *p *= family.variance * s);
-            }
-            gradient[VARIANCE + 1 + k] =
-                (0..slope.ncols()).map(|j| part.col_as_slice(j)[j..].iter().sum::<f64>()).sum();
-            gradient[SCALE + k] = -family.bandwidth * inner(part, distance);
-        }
-        // ∂ Σ r|Δ| / ∂ ln r_d = r_d |Δ_d|.
+        let (products, square, rbf) = (&tables.products, &tables.square, &tables.rbf);
+        let columns = map_lower([&mut tables.laplace_l1], self.threads, |j, [laplace_l1]| {
+            let below = |from| lower_column(from, j);
+            pairs::weigh(below(slope), below(products), below(rbf), below(square), laplace_l1)
+        });
+        let sum = |k: usize| columns.iter().map(|sums| sums[k]).sum::<f64>();
+        let (rbf, laplace_l1) = (kernel.rbf, kernel.laplace_l1);
+        gradient[VARIANCE] = kernel.linear / x.ncols() as f64 * sum(0);
+        gradient[VARIANCE + 1] = rbf.variance * sum(1);
+        gradient[SCALE] = -rbf.bandwidth * rbf.variance * sum(2);
+        gradient[VARIANCE + 2] = laplace_l1.variance * sum(3);
+        // ∂ Σ r|Δ| / ∂ ln r_d = r_d |Δ_d|; all of these together are the derivative by ln γ.
         let pulled = pull(x, &tables.laplace_l1, self.threads);
         for ((input, pulled), r) in self.problem.origin.iter().zip(pulled).zip(&kernel.input_scales) {
-            gradient[INPUT_SCALES + input] -= kernel.laplace_l1.bandwidth * r * pulled;
+            let slope = laplace_l1.bandwidth * laplace_l1.variance * r * pulled;
+            gradient[INPUT_SCALES + input] -= slope;
+            gradient[SCALE + 1] -= slope;
         }
         gradient
     }
+}
+
+/// A column from its diagonal on.
+fn lower_column(from: &Mat<f64>, j: usize) -> &[f64] {
+    &from.col_as_slice(j)[j..]
 }
 
 /// The factor of u K uᵀ + σ²I over the given rows of the Gram matrix (lower triangle).
@@ -243,13 +241,12 @@ pub(super) fn factorised(
 }
 
 /// A square matrix of this size, which may have any values: the given one if it fits.
-fn sized(memory: &mut Mat<f64>, size: usize) -> Mat<f64> {
-    let taken = std::mem::replace(memory, Mat::new());
-    if taken.nrows() == size { taken } else { Mat::zeros(size, size) }
+pub(super) fn sized(memory: Mat<f64>, size: usize) -> Mat<f64> {
+    if memory.nrows() == size { memory } else { Mat::zeros(size, size) }
 }
 
 /// The same in the place of another matrix.
-fn factorised_in(
+pub(super) fn factorised_in(
     mut k: Mat<f64>,
     (gram, rows): (&Mat<f64>, Option<&[usize]>),
     root: &[f64],

@@ -2,12 +2,13 @@
 //! amplitude of each task, posterior variances, leave-one-out and draws (equation 27).
 
 use super::Kernel;
-use super::learn::factorised;
+use super::learn::{factorised, factorised_in, sized};
 use super::noise::{Level, best_noise};
 use crate::error::{Error, Result};
 use crate::interrupt::go_on;
 use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
 use crate::problem::{Group, Problem};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -253,7 +254,7 @@ impl KernelMachine {
     pub(crate) fn leave_one_out(&self) -> LeftOut {
         let mut out = LeftOut::new(self.inputs.nrows(), self.noise.len());
         for share in self.shares() {
-            let (diagonal, _) = share.factor.clone().into_inverse(false);
+            let diagonal = share.factor.inverse_diagonal();
             for &task in &share.tasks {
                 for (i, (&u, &q)) in share.root.iter().zip(&diagonal).enumerate().filter(|(_, (u, _))| **u > 0.0) {
                     let row = share.at(i);
@@ -396,8 +397,11 @@ fn noise_levels(
     threads: Threads,
 ) -> Result<Vec<Level>> {
     let (mass, count) = (group.count, group.root.len() as f64);
+    // Taking and giving back as much memory for every factor takes half as long as computing it.
+    let memory = Cell::new(Mat::new());
     let score = |noise: f64| -> Result<Vec<(f64, f64)>> {
-        let factor = factorised(gram, group.rows.as_deref(), &group.root, noise, threads)
+        let place = sized(memory.replace(Mat::new()), group.root.len());
+        let factor = factorised_in(place, (gram, group.rows.as_deref()), &group.root, noise, threads)
             .ok_or(Error::Singular { size: group.root.len(), noise })?;
         let mut half = group.targets.clone();
         factor.half_solve(half.as_mut());
@@ -408,7 +412,9 @@ fn noise_levels(
             let enough = amplitude * noise >= problem.rounding[group.tasks[c]];
             (if enough { -cost - 0.5 * mass * amplitude.ln() } else { f64::NEG_INFINITY }, amplitude)
         };
-        Ok((0..half.ncols()).map(each).collect())
+        let found = (0..half.ncols()).map(each).collect();
+        memory.set(factor.into_memory());
+        Ok(found)
     };
     best_noise(shared + group.rounding(problem), group.tasks.len(), score)
 }

@@ -25,8 +25,7 @@ pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use noise::best_noise;
 pub(crate) use pairs::exponentials;
 
-use crate::interrupt::go_on;
-use crate::linalg::{Accumulate, Mat, MatRef, Threads, multiply, outer};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, map_columns, map_lower, multiply, outer};
 use pairs::Distance;
 use serde::{Deserialize, Serialize};
 
@@ -97,9 +96,16 @@ impl Kernel {
     fn column(&self, products: &mut [f64], square: &mut [f64], absolute: &mut [f64]) {
         self.rbf.decay(square);
         self.laplace_l1.decay(absolute);
-        for ((v, rbf), laplace_l1) in products.iter_mut().zip(&*square).zip(&*absolute) {
-            *v = self.sum(*v, *rbf, *laplace_l1);
-        }
+        let unit = self.linear / self.input_scales.len() as f64;
+        pairs::weighted_sum(products, square, absolute, [unit, self.rbf.variance, self.laplace_l1.variance]);
+    }
+
+    /// Products of row `at` of `new` with the rows of `x` from `first` on become κ.
+    fn from_products(&self, (x, first): (&Mat<f64>, usize), (new, at): (MatRef<'_, f64>, usize), products: &mut [f64]) {
+        let (mut square, mut absolute) = (vec![0.0; products.len()], vec![0.0; products.len()]);
+        pairs::distances_to((x, first), (new, at), Distance::Square, &vec![1.0; x.ncols()], &mut square);
+        pairs::distances_to((x, first), (new, at), Distance::Absolute, &self.input_scales, &mut absolute);
+        self.column(products, &mut square, &mut absolute);
     }
 
     /// Prior correlation of the function at two points at this distance along one standardised input, constant and
@@ -133,14 +139,7 @@ impl Kernel {
         let rows = x.nrows();
         let mut gram = Mat::zeros(rows, rows);
         outer(gram.as_mut(), Accumulate::Replace, x.as_ref(), threads);
-        let (mut square, mut absolute) = (Mat::zeros(rows, rows), Mat::zeros(rows, rows));
-        pairs::within(x, Distance::Square, &vec![1.0; x.ncols()], &mut square, threads);
-        pairs::within(x, Distance::Absolute, &self.input_scales, &mut absolute, threads);
-        for j in 0..rows {
-            go_on();
-            let (square, absolute) = (&mut square.col_as_slice_mut(j)[j..], &mut absolute.col_as_slice_mut(j)[j..]);
-            self.column(&mut gram.col_as_slice_mut(j)[j..], square, absolute);
-        }
+        map_lower([&mut gram], threads, |j, [column]| self.from_products((x, j), (x.as_ref(), j), column));
         gram
     }
 
@@ -148,11 +147,7 @@ impl Kernel {
     #[doc(hidden)]
     pub fn cross(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
         let mut out = multiply(x.as_ref(), new.transpose(), threads);
-        let Distances { mut square, mut absolute } = self.distances(x, new, threads);
-        for j in 0..out.ncols() {
-            go_on();
-            self.column(out.col_as_slice_mut(j), square.col_as_slice_mut(j), absolute.col_as_slice_mut(j));
-        }
+        map_columns(&mut out, threads, |j, column| self.from_products((x, 0), (new, j), column));
         out
     }
 

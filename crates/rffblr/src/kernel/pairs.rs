@@ -4,7 +4,7 @@
 //! shape: the same bits on every machine and for any number of threads.
 
 use crate::interrupt::go_on;
-use crate::linalg::{Mat, MatRef, Threads, dot};
+use crate::linalg::{Mat, MatRef, Threads};
 use crate::simd::vectorised;
 use rayon::prelude::*;
 
@@ -99,15 +99,57 @@ fn exponentials_body(x: &mut [f64]) {
     });
 }
 
+/// `k[i] ← 1 + u k[i] + v rbf[i] + w laplace[i]`.
+#[inline(always)]
+fn weighted_sum_body(k: &mut [f64], rbf: &[f64], laplace: &[f64], [u, v, w]: [f64; 3]) {
+    for ((k, rbf), laplace) in k.iter_mut().zip(rbf).zip(laplace) {
+        *k = w.mul_add(*laplace, v.mul_add(*rbf, u.mul_add(*k, 1.0)));
+    }
+}
+
+/// `laplace[i] ← s[i] laplace[i]`, and the sums of s·products, s·rbf, s·rbf·square and s·laplace.
+#[inline(always)]
+fn weigh_body(s: &[f64], products: &[f64], rbf: &[f64], square: &[f64], laplace: &mut [f64]) -> [f64; 4] {
+    let mut sums = [[0.0; LANES]; 4];
+    let mut add = |k: usize, [s, p, e, q]: [f64; 4], l: &mut f64| {
+        let pulled = s * e;
+        *l *= s;
+        sums[0][k] = s.mul_add(p, sums[0][k]);
+        sums[1][k] += pulled;
+        sums[2][k] = pulled.mul_add(q, sums[2][k]);
+        sums[3][k] += *l;
+    };
+    let ((s, s_rest), (p, p_rest)) = (s.as_chunks::<LANES>(), products.as_chunks::<LANES>());
+    let ((e, e_rest), (q, q_rest)) = (rbf.as_chunks::<LANES>(), square.as_chunks::<LANES>());
+    let (l, l_rest) = laplace.as_chunks_mut::<LANES>();
+    for ((((s, p), e), q), l) in s.iter().zip(p).zip(e).zip(q).zip(l) {
+        for k in 0..LANES {
+            add(k, [s[k], p[k], e[k], q[k]], &mut l[k]);
+        }
+    }
+    for (k, l) in l_rest.iter_mut().enumerate() {
+        add(k, [s_rest[k], p_rest[k], e_rest[k], q_rest[k]], l);
+    }
+    sums.map(|lanes| lanes.iter().sum())
+}
+
 vectorised!(fn forward(block: Block<'_>, distance: Distance, out: &mut [f64]) = forward_body);
 vectorised!(fn backward(x: &[f64], at: f64, slope: &[f64]) -> f64 = backward_body);
+vectorised!(
+    /// `k[i] ← 1 + u k[i] + v rbf[i] + w laplace[i]`.
+    pub(super) fn weighted_sum(k: &mut [f64], rbf: &[f64], laplace: &[f64], weights: [f64; 3]) = weighted_sum_body
+);
+vectorised!(
+    /// `laplace[i] ← s[i] laplace[i]`, and the sums of s·products, s·rbf, s·rbf·square and s·laplace.
+    pub(super) fn weigh(s: &[f64], products: &[f64], rbf: &[f64], square: &[f64], laplace: &mut [f64]) -> [f64; 4] = weigh_body
+);
 vectorised!(
     /// `x[i] ← eˣ` for x ≤ 0.
     pub(crate) fn exponentials(x: &mut [f64]) = exponentials_body
 );
 
 /// Distances of row `at` of `b` to the rows of `a` from `first` on.
-fn distances_to(
+pub(super) fn distances_to(
     (a, first): (&Mat<f64>, usize),
     (b, at): (MatRef<'_, f64>, usize),
     distance: Distance,
@@ -170,11 +212,6 @@ pub(super) fn pull(x: &Mat<f64>, slope: &Mat<f64>, threads: Threads) -> Vec<f64>
     } else {
         (0..x.ncols()).into_par_iter().map(one_input).collect()
     }
-}
-
-/// Σ over the lower triangle of a product of two matrices.
-pub(super) fn inner(a: &Mat<f64>, b: &Mat<f64>) -> f64 {
-    (0..a.ncols()).map(|j| dot(&a.col_as_slice(j)[j..], &b.col_as_slice(j)[j..])).sum()
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::qr::no_pivoting as qr;
-use faer::linalg::{householder, matmul, triangular_inverse, triangular_solve};
+use faer::linalg::{householder, matmul, triangular_solve};
 use faer::prelude::{Reborrow, ReborrowMut};
-use faer::{Accum, Par};
+use faer::{Accum, ColMut, Par};
 use rayon::prelude::*;
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -119,6 +119,11 @@ pub fn multiply(a: MatRef<'_, f64>, b: MatRef<'_, f64>, threads: Threads) -> Mat
 
 /// Lower triangle of `dst ← [dst +] a aᵀ`.
 pub fn outer(dst: MatMut<'_, f64>, mode: Accumulate, a: MatRef<'_, f64>, threads: Threads) {
+    scaled_outer(dst, mode, a, 1.0, threads);
+}
+
+/// Lower triangle of `dst ← [dst +] factor · a aᵀ`.
+pub fn scaled_outer(dst: MatMut<'_, f64>, mode: Accumulate, a: MatRef<'_, f64>, factor: f64, threads: Threads) {
     go_on();
     let par = threads.par(work(a.nrows(), a.nrows(), a.ncols()) / 2.0);
     triangular::matmul(
@@ -129,7 +134,7 @@ pub fn outer(dst: MatMut<'_, f64>, mode: Accumulate, a: MatRef<'_, f64>, threads
         BlockStructure::Rectangular,
         a.transpose(),
         BlockStructure::Rectangular,
-        1.0,
+        factor,
         par,
     );
 }
@@ -153,36 +158,41 @@ pub struct Cholesky {
 
 impl Cholesky {
     /// Factorises in place; `None` if a pivot is not positive. A large matrix goes by blocks of columns: what is left of a
-    /// block has its part taken off, then its own square is factorised, and what is below is solved by that.
+    /// block has its part taken off, its own square is factorised, and what is below is solved by that, in pieces of rows.
     pub fn new(mut s: Mat<f64>, threads: Threads) -> Option<Self> {
-        const BLOCK: usize = 1024;
-        if s.nrows() <= 2 * BLOCK {
+        const BLOCK: usize = 64;
+        const PIECE: usize = 128;
+        let n = s.nrows();
+        if n <= 1024 {
             return Cholesky::at_once(s, threads);
         }
-        let n = s.nrows();
         for first in (0..n).step_by(BLOCK) {
             let count = BLOCK.min(n - first);
-            let (left, mut right) = s.as_mut().subrows_mut(first, n - first).split_at_col_mut(first);
-            let (left, mut block) = (left.rb(), right.rb_mut().subcols_mut(0, count));
-            product(block.rb_mut(), Accumulate::Add, left, left.subrows(0, count).transpose(), -1.0, threads);
-            let (mut square, below) = block.split_at_row_mut(count);
-            let factor = Cholesky::at_once(square.rb().to_owned(), threads)?;
+            let (left, right) = s.as_mut().subrows_mut(first, n - first).split_at_col_mut(first);
+            let (above, below) = left.rb().split_at_row(count);
+            let (mut square, mut rest) = right.subcols_mut(0, count).split_at_row_mut(count);
+            scaled_outer(square.rb_mut(), Accumulate::Add, above, -1.0, Threads::ONE);
+            let factor = Cholesky::at_once(square.rb().to_owned(), Threads::ONE)?;
             square.copy_from(&factor.lower);
-            // X Lᵀ = B is L Xᵀ = Bᵀ.
-            factor.half_solve(below.transpose_mut());
+            let pieces = rest.rb_mut().par_row_chunks_mut(PIECE).zip(below.par_row_chunks(PIECE));
+            in_parallel(pieces, threads.par(work(n - first, first, count)), |(mut piece, left)| {
+                matmul::matmul(piece.rb_mut(), Accum::Add, left, above.transpose(), -1.0, Par::Seq);
+                // X Lᵀ = B is L Xᵀ = Bᵀ.
+                let solved = piece.transpose_mut();
+                triangular_solve::solve_lower_triangular_in_place(factor.lower.as_ref(), solved, Par::Seq);
+            });
         }
         Some(Cholesky { lower: s, threads })
     }
 
+    /// On one thread: of so small a matrix, the products wait for each other longer than they take.
     fn at_once(mut s: Mat<f64>, threads: Threads) -> Option<Self> {
         go_on();
-        let n = s.nrows();
-        let par = threads.par(work(n, n, n) / 6.0);
-        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(n, par, Default::default());
+        let scratch = llt::factor::cholesky_in_place_scratch::<f64>(s.nrows(), Par::Seq, Default::default());
         llt::factor::cholesky_in_place(
             s.as_mut(),
             Default::default(),
-            par,
+            Par::Seq,
             MemStack::new(&mut MemBuffer::new(scratch)),
             Default::default(),
         )
@@ -241,12 +251,15 @@ impl Cholesky {
         }
     }
 
+    /// The diagonal of the inverse.
+    pub fn inverse_diagonal(&self) -> Vec<f64> {
+        diagonal_of_inverse(&self.half_inverse(Mat::zeros(self.lower.nrows(), self.lower.nrows())))
+    }
+
     /// The diagonal of the inverse, and its lower triangle too if `full`. Needs one more matrix of this size.
     pub fn into_inverse(self, full: bool) -> (Vec<f64>, Option<Mat<f64>>) {
-        let n = self.lower.nrows();
-        let half = self.half_inverse(Mat::zeros(n, n));
-        let diagonal = (0..n).map(|j| half.col_as_slice(j)[j..].iter().map(|v| v * v).sum()).collect();
-        (diagonal, full.then(|| self.into_inverse_from(&half)))
+        let half = self.half_inverse(Mat::zeros(self.lower.nrows(), self.lower.nrows()));
+        (diagonal_of_inverse(&half), full.then(|| self.into_inverse_from(&half)))
     }
 
     /// The lower triangle of the inverse, and `memory`, a matrix of this size that was needed for it.
@@ -255,50 +268,88 @@ impl Cholesky {
         (self.into_inverse_from(&half), half)
     }
 
-    /// L⁻¹, in the lower triangle of a matrix of this size. That of a large one goes by blocks of columns.
+    /// The memory of the factor.
+    pub fn into_memory(self) -> Mat<f64> {
+        self.lower
+    }
+
+    /// L⁻¹, in the lower triangle of a matrix of this size.
     fn half_inverse(&self, mut half: Mat<f64>) -> Mat<f64> {
-        const BLOCK: usize = 256;
-        let n = self.lower.nrows();
-        if n <= 2048 {
-            go_on();
-            triangular_inverse::invert_lower_triangular(half.as_mut(), self.lower.as_ref(), self.inverse_par());
-            return half;
-        }
-        for first in (0..n).step_by(BLOCK) {
-            go_on();
-            let (left, count) = (n - first, BLOCK.min(n - first));
-            let mut block = half.as_mut().submatrix_mut(first, first, left, count);
+        let lower = self.lower.as_ref();
+        by_column_blocks(&mut half, self.threads, |first, mut block| {
+            let (rows, columns) = block.shape();
             block.fill(0.0);
-            (0..count).for_each(|j| block[(j, j)] = 1.0);
-            let rest = self.lower.as_ref().submatrix(first, first, left, left);
-            triangular_solve::solve_lower_triangular_in_place(rest, block, self.threads.par(work(left, left, count)));
-        }
+            (0..columns).for_each(|j| block[(j, j)] = 1.0);
+            let rest = lower.submatrix(first, first, rows, rows);
+            triangular_solve::solve_lower_triangular_in_place(rest, block, Par::Seq);
+        });
         half
     }
 
     /// L⁻ᵀL⁻¹ in the place of the factor, which is not needed any more.
     fn into_inverse_from(self, half: &Mat<f64>) -> Mat<f64> {
-        go_on();
-        let par = self.inverse_par();
-        let mut lower = self.lower;
-        triangular::matmul(
-            lower.as_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Replace,
-            half.as_ref().transpose(),
-            BlockStructure::TriangularUpper,
-            half.as_ref(),
-            BlockStructure::TriangularLower,
-            1.0,
-            par,
-        );
-        lower
+        let (mut inverse, threads) = (self.lower, self.threads);
+        by_column_blocks(&mut inverse, threads, |first, block| {
+            let (rows, columns) = block.shape();
+            let rest = half.as_ref().submatrix(first, first, rows, rows);
+            triangular::matmul(
+                block,
+                BlockStructure::Rectangular,
+                Accum::Replace,
+                rest.transpose(),
+                BlockStructure::TriangularUpper,
+                rest.subcols(0, columns),
+                BlockStructure::Rectangular,
+                1.0,
+                Par::Seq,
+            );
+        });
+        inverse
     }
+}
 
-    fn inverse_par(&self) -> Par {
-        let n = self.lower.nrows();
-        self.threads.par(work(n, n, n) / 6.0)
+/// The diagonal of L⁻ᵀL⁻¹.
+fn diagonal_of_inverse(half: &Mat<f64>) -> Vec<f64> {
+    (0..half.ncols()).map(|j| half.col_as_slice(j)[j..].iter().map(|v| v * v).sum()).collect()
+}
+
+/// Runs `f` on every item, in parallel or not.
+fn in_parallel<T: Send>(items: impl IndexedParallelIterator<Item = T>, par: Par, f: impl Fn(T) + Sync + Send) {
+    let all_on_one = if par == Par::Seq { usize::MAX } else { 1 };
+    items.with_min_len(all_on_one).for_each(|item| {
+        go_on();
+        f(item);
+    });
+}
+
+/// Runs `f` on every block of columns of a square matrix, from its diagonal on: work of the square of its rows for each
+/// column, in parallel if that pays.
+fn by_column_blocks(a: &mut Mat<f64>, threads: Threads, f: impl Fn(usize, MatMut<'_, f64>) + Sync + Send) {
+    let n = a.nrows();
+    let count = (n / 24).clamp(64, 128);
+    let (mut rest, mut blocks) = (a.as_mut(), Vec::new());
+    for first in (0..n).step_by(count) {
+        let (block, others) = rest.split_at_col_mut(count.min(n - first));
+        blocks.push((first, block.subrows_mut(first, n - first)));
+        rest = others;
     }
+    if threads.par(work(n, n, n) / 3.0) == Par::Seq {
+        blocks.into_iter().for_each(|(first, block)| {
+            go_on();
+            f(first, block);
+        });
+        return;
+    }
+    // The first blocks are the longest: taken one by one, they leave no thread waiting for another.
+    let f = &f;
+    rayon::scope(|scope| {
+        for (first, block) in blocks {
+            scope.spawn(move |_| {
+                go_on();
+                f(first, block);
+            });
+        }
+    });
 }
 
 /// Eigenvalues (ascending, never negative) and orthonormal eigenvectors of a positive semidefinite matrix given by
@@ -413,6 +464,30 @@ pub fn map_columns<T: Send>(a: &mut Mat<f64>, threads: Threads, f: impl Fn(usize
         .collect()
 }
 
+/// Runs `f` on every column of some square matrices of one size, from its diagonal on, in parallel if that pays, and returns
+/// what it gave in the order of the columns.
+pub fn map_lower<const K: usize, T: Send>(
+    matrices: [&mut Mat<f64>; K],
+    threads: Threads,
+    f: impl Fn(usize, [&mut [f64]; K]) -> T + Sync,
+) -> Vec<T> {
+    let size = matrices.first().map_or(0, |matrix| matrix.ncols());
+    let mut columns = matrices.map(|matrix| matrix.as_mut().col_iter_mut().enumerate());
+    fn below((j, column): (usize, ColMut<'_, f64>)) -> &mut [f64] {
+        let column = column.try_as_col_major_mut().expect("a Mat is column-major");
+        &mut column.as_slice_mut()[j..]
+    }
+    let one = |(j, columns)| {
+        go_on();
+        f(j, columns)
+    };
+    let columns = (0..size).map(|_| columns.each_mut().map(|next| below(next.next().expect("matrices of one size"))));
+    if threads.par(16.0 * work(size, size, K)) == Par::Seq {
+        return columns.enumerate().map(one).collect();
+    }
+    columns.collect::<Vec<_>>().into_par_iter().enumerate().with_min_len(16).map(one).collect()
+}
+
 /// The chosen rows of a matrix.
 pub fn select_rows(a: MatRef<'_, f64>, rows: &[usize]) -> Mat<f64> {
     Mat::from_fn(rows.len(), a.ncols(), |i, j| a[(rows[i], j)])
@@ -484,7 +559,7 @@ mod tests {
         }
         let mut whole = Mat::identity(n, n);
         factor.half_solve(whole.as_mut());
-        let (diagonal, _) = factor.into_inverse(false);
+        let diagonal = factor.inverse_diagonal();
         assert!((0..n).all(|j| (dot(whole.col_as_slice(j), whole.col_as_slice(j)) - diagonal[j]).abs() < 1e-10));
         s[(2400, 2400)] = -1.0;
         assert!(Cholesky::new(s, Threads(2)).is_none());

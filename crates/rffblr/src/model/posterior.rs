@@ -179,7 +179,7 @@ impl Posterior {
             let shape = match &shape.inverse {
                 Inverse::Spectral(shape) => shape,
                 Inverse::Factor(factor) => {
-                    let (diagonal, _) = factor.clone().into_inverse(false);
+                    let diagonal = factor.inverse_diagonal();
                     for &task in tasks {
                         for (i, v) in diagonal.iter().enumerate() {
                             out[(i, task)] = self.unit[task] * v / self.precision[i];

@@ -227,7 +227,7 @@ impl<'a> Climb<'a> {
         }
         let factor = Cholesky::new(c, threads)?;
         factor.half_solve(half.as_mut());
-        let (inverse, _) = factor.clone().into_inverse(false);
+        let inverse = factor.inverse_diagonal();
         Some(Spread {
             determined: (0..roots.len()).map(|m| dot(half.col_as_slice(m), half.col_as_slice(m))).collect(),
             freedom: inverse.iter().sum::<f64>() / self.noise + (self.mass - rows as f64),
@@ -248,7 +248,7 @@ impl<'a> Climb<'a> {
             k[(j, j)] += 1.0;
         }
         let factor = Cholesky::new(k, threads)?;
-        let (inverse, _) = factor.clone().into_inverse(false);
+        let inverse = factor.inverse_diagonal();
         let determined: Vec<f64> = inverse.iter().map(|v| 1.0 - v).collect();
         let freedom = self.mass - determined.iter().sum::<f64>();
         Some(Spread { roots, noise: self.noise, form: Form::Features { factor }, determined, freedom })
