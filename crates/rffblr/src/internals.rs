@@ -7,10 +7,11 @@ pub use crate::data::roles::numbers;
 pub use crate::files::{WholeFile, folder_of, hex, is_device, write_whole};
 pub use crate::interrupt::{Interrupted, ended_by, go_on};
 pub use crate::kernel::ascent::{Tolerance, climb};
-pub use crate::linalg::dense::{
-    Accumulate, Cholesky, Spectral, alone, dot, fill_upper, map_columns, multiply, outer, product, scale_columns,
-    scale_rows, select_columns, select_rows,
-};
+pub use crate::linalg::cholesky::Cholesky;
+pub use crate::linalg::columns::{dot, map_columns, scale_columns, scale_rows, select_columns, select_rows};
+pub use crate::linalg::product::{Accumulate, fill_upper, multiply, outer, product};
+pub use crate::linalg::spectral::Spectral;
+pub use crate::linalg::threads::alone;
 pub use crate::model::file::{file_value, with_checksum};
 pub use crate::model::plain::{Plain, PlainPart, Spread, SpreadTask, Terms, plain, plain_size};
 pub use crate::packed::{doubles, from_doubles};

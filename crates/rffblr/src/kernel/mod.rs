@@ -101,7 +101,7 @@ impl Kernel {
     }
 
     /// Products of row `at` of `new` with the rows of `x` from `first` on become κ.
-    fn from_products(&self, (x, first): (&Mat<f64>, usize), (new, at): (MatRef<'_, f64>, usize), products: &mut [f64]) {
+    fn complete(&self, (x, first): (&Mat<f64>, usize), (new, at): (MatRef<'_, f64>, usize), products: &mut [f64]) {
         let (mut square, mut absolute) = (vec![0.0; products.len()], vec![0.0; products.len()]);
         pairs::distances_to((x, first), (new, at), Distance::Square, &vec![1.0; x.ncols()], &mut square);
         pairs::distances_to((x, first), (new, at), Distance::Absolute, &self.input_scales, &mut absolute);
@@ -139,7 +139,7 @@ impl Kernel {
         let rows = x.nrows();
         let mut gram = Mat::zeros(rows, rows);
         outer(gram.as_mut(), Accumulate::Replace, x.as_ref(), threads);
-        map_lower([&mut gram], threads, |j, [column]| self.from_products((x, j), (x.as_ref(), j), column));
+        map_lower([&mut gram], threads, |j, [column]| self.complete((x, j), (x.as_ref(), j), column));
         gram
     }
 
@@ -147,7 +147,7 @@ impl Kernel {
     #[doc(hidden)]
     pub fn cross(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
         let mut out = multiply(x.as_ref(), new.transpose(), threads);
-        map_columns(&mut out, threads, |j, column| self.from_products((x, 0), (new, j), column));
+        map_columns(&mut out, threads, |j, column| self.complete((x, 0), (new, j), column));
         out
     }
 
