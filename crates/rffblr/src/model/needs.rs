@@ -14,7 +14,7 @@ pub fn memory_of_fit(data: &Dataset, settings: &Settings) -> f64 {
     // Standardised, a part of the rows, and what a block of them is multiplied by.
     let tables = 3.0 * of_doubles(rows, inputs) + 6.0 * of_doubles(rows, tasks);
     let square = |size: usize| of_doubles(size, size);
-    // The search for a kernel has nine matrices of its rows; then those of a model have kernel, factor and inverse.
+    // The search for a kernel has eight matrices of its rows; then those of a model have kernel, factor and inverse.
     let kernel = (10.0 * square(rows.min(LEARNING_ROWS))).max(5.0 * square(rows));
     tables
         + match &settings.form {
