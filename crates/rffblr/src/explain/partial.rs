@@ -138,11 +138,11 @@ impl<'a> Explainer<'a> {
                         }
                     };
                     let rows = self.along(&background.standardised);
-                    let around =
-                        Around { metrics: machine.kernel.metrics(), set: &set, share: &background.share, rows };
+                    let over =
+                        Averaging { metrics: machine.kernel.metrics(), set: &set, share: &background.share, rows };
                     (
-                        averaged_kernel(machine, &around, self.along(&values), &whole.to_rows),
-                        averaged_prior(machine, &around, &whole.within),
+                        averaged_kernel(machine, &over, self.along(&values), &whole.to_rows),
+                        averaged_prior(machine, &over, &whole.within),
                     )
                 }
             };
@@ -269,14 +269,14 @@ fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: 
 }
 
 /// The background of a kernel, and what is set in it.
-struct Around<'a> {
+struct Averaging<'a> {
     metrics: [Metric; 2],
     set: &'a Set<'a>,
     share: &'a [f64],
     rows: Rows<'a>,
 }
 
-impl Around<'_> {
+impl Averaging<'_> {
     /// What each family has on average over the background along the inputs that are not set, from a row to which the
     /// whole distances are known.
     fn averages(&self, whole: &Distances, (rows, n): (&Rows<'_>, usize)) -> [f64; 2] {
@@ -299,17 +299,17 @@ impl Around<'_> {
 }
 
 /// κ from each training row to the set rows, averaged over the background.
-fn averaged_kernel(machine: &KernelMachine, around: &Around<'_>, points: Rows<'_>, whole: &Distances) -> Mat<f64> {
+fn averaged_kernel(machine: &KernelMachine, over: &Averaging<'_>, points: Rows<'_>, whole: &Distances) -> Mat<f64> {
     let (kernel, centres) = (&machine.kernel, machine.inputs.as_ref());
-    let (along, values) = (points.of_other(centres), around.set.values);
+    let (along, values) = (points.of_other(centres), over.set.values);
     let mut out = multiply(centres.as_ref(), values.as_ref().transpose(), Threads::current());
     let one_centre = |n: usize| {
         go_on();
         // Both families are products of what is set and the rest.
-        let rest = around.averages(whole, (&along, n));
+        let rest = over.averages(whole, (&along, n));
         let [rbf, laplace_l1]: [Vec<f64>; 2] = std::array::from_fn(|k| {
-            let mut own = around.set_distances(k, &points, (&along, n));
-            around.metrics[k].family.decay(&mut own);
+            let mut own = over.set_distances(k, &points, (&along, n));
+            over.metrics[k].family.decay(&mut own);
             own.iter().map(|own| rest[k] * own).collect()
         });
         (rbf, laplace_l1)
@@ -325,14 +325,14 @@ fn averaged_kernel(machine: &KernelMachine, around: &Around<'_>, points: Rows<'_
 
 /// Prior variance of a partial dependence: κ between all pairs of background rows set to the same point, where
 /// what is set makes no difference but in the links.
-fn averaged_prior(machine: &KernelMachine, around: &Around<'_>, whole: &Distances) -> Vec<f64> {
-    let (kernel, values) = (&machine.kernel, around.set.values);
+fn averaged_prior(machine: &KernelMachine, over: &Averaging<'_>, whole: &Distances) -> Vec<f64> {
+    let (kernel, values) = (&machine.kernel, over.set.values);
     let one_row = |z: usize| {
-        let [rbf, laplace_l1] = around.averages(whole, (&around.rows, z));
+        let [rbf, laplace_l1] = over.averages(whole, (&over.rows, z));
         kernel.sum(0.0, rbf, laplace_l1)
     };
-    let each: Vec<f64> = (0..around.share.len()).into_par_iter().map(one_row).collect();
-    let curved = dot(around.share, &each);
+    let each: Vec<f64> = (0..over.share.len()).into_par_iter().map(one_row).collect();
+    let curved = dot(over.share, &each);
     let straight = |v: usize| values.row(v).iter().map(|value| value * value).sum::<f64>();
     let unit = kernel.linear / values.ncols() as f64;
     (0..values.nrows()).map(|v| curved + unit * straight(v)).collect()
