@@ -269,11 +269,14 @@ fn central(model: &Model, explainer: &Explainer<'_>) -> usize {
     let (rows, scale) = (explainer.rows(), model.input_std());
     let count = rows.nrows().min(CENTRAL);
     let some: Vec<usize> = (0..count).map(|i| i * rows.nrows() / count).collect();
-    let distance = |a: usize, b: usize| -> f64 {
-        (0..rows.ncols()).map(|d| (rows[(a, d)] / scale[d] - rows[(b, d)] / scale[d]).abs()).sum()
-    };
-    let total = |&row: &usize| some.iter().map(|&other| distance(row, other)).sum::<f64>();
-    let best = some.iter().map(|row| (total(row), *row)).min_by(|a, b| a.0.total_cmp(&b.0));
+    let mut totals = vec![0.0; count];
+    for (d, scale) in scale.iter().enumerate() {
+        let column: Vec<f64> = some.iter().map(|&row| rows[(row, d)] / scale).collect();
+        for other in &column {
+            totals.iter_mut().zip(&column).for_each(|(total, own)| *total += (own - other).abs());
+        }
+    }
+    let best = totals.iter().zip(some).min_by(|a, b| a.0.total_cmp(b.0));
     best.map_or(0, |(_, row)| row)
 }
 

@@ -1,7 +1,8 @@
 //! The function at hybrid rows: one input as in one background row, all others as in another.
 
-use super::Background;
-use crate::kernel::{Distances, Family, KernelMachine};
+use super::along::Rows;
+use super::{Background, Explainer};
+use crate::kernel::{Distances, KernelMachine};
 use crate::linalg::{Mat, Threads, multiply, scale_columns, scale_rows};
 use crate::model::{Part, Waves};
 
@@ -15,6 +16,8 @@ pub(super) enum Around<'a> {
     },
     Kernel {
         machine: &'a KernelMachine,
+        /// Training rows and background rows.
+        along: [Rows<'a>; 2],
         /// From training rows to background rows.
         distances: Distances,
         direct: Direct,
@@ -37,7 +40,7 @@ impl Direct {
 }
 
 impl<'a> Around<'a> {
-    pub(super) fn new(part: Part<'a>, background: &Background) -> Around<'a> {
+    pub(super) fn new(explainer: &'a Explainer<'_>, part: Part<'a>, background: &'a Background) -> Around<'a> {
         let (threads, rows) = (Threads::current(), &background.standardised);
         match part {
             Part::Waves(waves) => {
@@ -53,19 +56,20 @@ impl<'a> Around<'a> {
             }
             Part::Kernel(machine) => Around::Kernel {
                 machine,
+                along: [&machine.inputs, rows].map(|rows| explainer.along(rows)),
                 distances: machine.kernel.distances(&machine.inputs, rows.as_ref(), threads),
                 direct: Direct::new(machine.slopes(threads).0, rows),
             },
         }
     }
 
-    /// The function, up to a constant and on the standardised scale, with some columns as in row x and the others as in
+    /// The function, up to a constant and on the standardised scale, with an input as in row x and the others as in
     /// row z: for each of its tasks a table with a row for each x and a column for each z.
-    pub(super) fn values(&self, columns: &[usize], background: &Background) -> Vec<Mat<f64>> {
+    pub(super) fn values(&self, input: usize, columns: &[usize], background: &Background) -> Vec<Mat<f64>> {
         let (mut values, direct) = match self {
             Around::Waves { waves, angles, direct } => (of_waves(waves, angles, columns, background), direct),
-            Around::Kernel { machine, distances, direct } => {
-                (of_kernel(machine, distances, columns, background), direct)
+            Around::Kernel { machine, along, distances, direct } => {
+                (of_kernel(machine, along, distances, input), direct)
             }
         };
         let rows = &background.standardised;
@@ -103,21 +107,21 @@ fn of_waves(waves: &Waves, angles: &Mat<f64>, columns: &[usize], background: &Ba
     (0..waves.posterior.mean.ncols()).map(task).collect()
 }
 
-/// A family is a product of its values along the exchanged columns and along the others, exp(−γ own) and
+/// A family is a product of its values along the exchanged input and along the others, exp(−γ own) and
 /// exp(−γ (whole − own)): two products of tables again.
 fn of_kernel(
     machine: &KernelMachine,
+    [centres, rows]: &[Rows<'_>; 2],
     distances: &Distances,
-    columns: &[usize],
-    background: &Background,
+    input: usize,
 ) -> Vec<Mat<f64>> {
-    let (kernel, centres, rows) = (&machine.kernel, &machine.inputs, &background.standardised);
-    let (count, tasks) = (rows.nrows(), machine.coefficients.ncols());
+    let (count, tasks) = (rows.count(), machine.coefficients.ncols());
     let mut out = vec![Mat::zeros(count, count); tasks];
-    let mut add = |family: Family, whole: &Mat<f64>, size: &dyn Fn(usize, f64) -> f64| {
-        let mut own = Mat::from_fn(centres.nrows(), count, |n, x| {
-            columns.iter().map(|&d| size(d, rows[(x, d)] - centres[(n, d)])).sum::<f64>()
-        });
+    for (metric, whole) in machine.kernel.metrics().iter().zip(distances.by_metric()) {
+        let (mut own, family) = (Mat::zeros(centres.count(), count), metric.family);
+        for x in 0..count {
+            centres.add(input, metric, 0, (rows, x), own.col_as_slice_mut(x));
+        }
         let mut rest = whole - &own;
         for x in 0..count {
             family.decay(own.col_as_slice_mut(x));
@@ -129,8 +133,6 @@ fn of_kernel(
             scale_rows(&mut weighted, &coefficients.map(|b| family.variance * b).collect::<Vec<_>>());
             *out += multiply(weighted.as_ref().transpose(), rest.as_ref(), Threads::ONE);
         }
-    };
-    add(kernel.rbf, &distances.square, &|_, delta| delta * delta);
-    add(kernel.laplace_l1, &distances.absolute, &|d, delta| kernel.input_scales[d] * delta.abs());
+    }
     out
 }

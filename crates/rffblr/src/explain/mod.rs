@@ -22,6 +22,7 @@
 //! # }
 //! ```
 
+mod along;
 mod diagnostics;
 mod functional;
 mod game;
@@ -107,6 +108,8 @@ pub struct Explainer<'a> {
     rows: Mat<f64>,
     /// The same, standardised.
     standardised: Mat<f64>,
+    /// Lowest standardised value of each column.
+    lowest: Vec<f64>,
     /// Share of each row; they sum to one.
     share: Vec<f64>,
     /// What partial dependences have in common, when there was one.
@@ -130,11 +133,14 @@ impl<'a> Explainer<'a> {
         if rows.nrows() == 0 || !(total > 0.0 && total.is_finite()) || (0..rows.nrows()).any(|row| weight(row) < 0.0) {
             return Err(Error::Empty("rows with a positive weight to explain the model around"));
         }
+        let standardised = model.standardised_inputs(rows)?;
+        let lowest = |d: usize| standardised.col_as_slice(d).iter().copied().fold(f64::INFINITY, f64::min);
         Ok(Explainer {
             model,
             inputs: inputs_of(model),
             rows: rows.to_owned(),
-            standardised: model.standardised_inputs(rows)?,
+            lowest: (0..rows.ncols()).map(lowest).collect(),
+            standardised,
             share: (0..rows.nrows()).map(|row| weight(row) / largest / total).collect(),
             averaged: OnceLock::new(),
         })

@@ -1,11 +1,12 @@
 //! Partial dependence: the mean prediction over the background when one or two inputs are set (equation 32).
 
+use super::along::Rows;
 use super::functional::{Applied, Terms, apply};
 use super::{Background, Explainer, Kind};
 use crate::error::Result;
 use crate::interrupt::go_on;
-use crate::kernel::{Distances, Family, Kernel, KernelMachine};
-use crate::linalg::{Mat, Threads, dot};
+use crate::kernel::{Distances, KernelMachine, Metric};
+use crate::linalg::{Mat, Threads, dot, multiply};
 use crate::model::{Part, Waves};
 use rayon::prelude::*;
 
@@ -91,9 +92,8 @@ impl<'a> Explainer<'a> {
 
     /// Mean prediction over the background with an input set to each of the points.
     pub fn partial_dependence(&self, input: usize, points: Vec<Point>) -> Result<PartialDependence> {
-        let columns = self.input(input)?.columns.clone();
         let set = points.iter().map(|point| point.encoded.clone()).collect();
-        self.dependence(vec![input], vec![points], &columns, set)
+        self.dependence(vec![input], vec![points], set)
     }
 
     /// The same with two inputs set to all pairs of points.
@@ -105,23 +105,23 @@ impl<'a> Explainer<'a> {
         if inputs.0 == inputs.1 {
             return Err(crate::Error::SameInput(inputs.0));
         }
-        let columns = [self.input(inputs.0)?.columns.as_slice(), &self.input(inputs.1)?.columns].concat();
         let both =
             |a: &Point| points.1.iter().map(|b| [a.encoded.as_slice(), &b.encoded].concat()).collect::<Vec<Vec<f64>>>();
         let set = points.0.iter().flat_map(both).collect();
-        self.dependence(vec![inputs.0, inputs.1], vec![points.0, points.1], &columns, set)
+        self.dependence(vec![inputs.0, inputs.1], vec![points.0, points.1], set)
     }
 
     fn dependence(
         &self,
         inputs: Vec<usize>,
         points: Vec<Vec<Point>>,
-        columns: &[usize],
-        set: Vec<Vec<f64>>,
+        encoded: Vec<Vec<f64>>,
     ) -> Result<PartialDependence> {
         let Averaged { background, distances } = self.averaged.get_or_init(|| self.averaged());
-        let values = self.standardised_points(columns, &set)?;
-        let set = Set { columns, values: &values };
+        let columns = inputs.iter().map(|&input| Ok(self.input(input)?.columns.as_slice()));
+        let columns = columns.collect::<Result<Vec<&[usize]>>>()?.concat();
+        let values = self.standardised_points(&columns, &encoded, background)?;
+        let set = Set { inputs: &inputs, columns: &columns, values: &values };
         let Applied { mut mean, std, .. } = apply(self.model, |part| {
             let (values, prior) = match part {
                 Part::Waves(waves) => {
@@ -137,9 +137,12 @@ impl<'a> Explainer<'a> {
                             &again
                         }
                     };
+                    let rows = self.along(&background.standardised);
+                    let over =
+                        Averaging { metrics: machine.kernel.metrics(), set: &set, share: &background.share, rows };
                     (
-                        averaged_kernel(machine, &set, background, &whole.to_rows),
-                        averaged_prior(machine, &set, background, &whole.within),
+                        averaged_kernel(machine, &over, self.along(&values), &whole.to_rows),
+                        averaged_prior(machine, &over, &whole.within),
                     )
                 }
             };
@@ -167,17 +170,23 @@ impl<'a> Explainer<'a> {
         Averaged { background, distances }
     }
 
-    /// Encoded values of some columns, on the scale of the fit: points×columns.
-    fn standardised_points(&self, columns: &[usize], set: &[Vec<f64>]) -> Result<Mat<f64>> {
-        for values in set {
+    /// Encoded values of some columns on the scale of the fit, and means over the background in all others.
+    fn standardised_points(
+        &self,
+        columns: &[usize],
+        encoded: &[Vec<f64>],
+        background: &Background,
+    ) -> Result<Mat<f64>> {
+        let mut set = Mat::from_fn(encoded.len(), self.rows.ncols(), |_, d| self.rows[(0, d)]);
+        for (i, values) in encoded.iter().enumerate() {
             crate::data::expect_count("a point", "values", values.len(), columns.len())?;
+            columns.iter().zip(values).for_each(|(&d, value)| set[(i, d)] = *value);
         }
-        let mut table = Mat::from_fn(set.len(), self.rows.ncols(), |_, d| self.rows[(0, d)]);
-        for (i, values) in set.iter().enumerate() {
-            columns.iter().zip(values).for_each(|(&d, value)| table[(i, d)] = *value);
+        let mut set = self.model.standardised_inputs(set.as_ref())?;
+        for d in (0..set.ncols()).filter(|d| !columns.contains(d)) {
+            set.col_as_slice_mut(d).fill(dot(&background.share, background.standardised.col_as_slice(d)));
         }
-        let standardised = self.model.standardised_inputs(table.as_ref())?;
-        Ok(crate::linalg::select_columns(standardised.as_ref(), columns))
+        Ok(set)
     }
 }
 
@@ -208,8 +217,9 @@ impl<'a> Whole<'a> {
     }
 }
 
-/// Some columns set to each row of a table of standardised values.
+/// Some inputs set to each row of a table of standardised values, which has means in all other columns.
 struct Set<'a> {
+    inputs: &'a [usize],
     columns: &'a [usize],
     values: &'a Mat<f64>,
 }
@@ -234,7 +244,6 @@ fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: 
     let basis = &waves.basis;
     let frequency = |d: usize, m: usize| basis.directions[(d, m)];
     let rest: Vec<usize> = (0..basis.inputs()).filter(|d| !set.columns.contains(d)).collect();
-    let average = |d: usize| dot(&background.share, background.standardised.col_as_slice(d));
     let mut out = Mat::zeros(terms, set.values.nrows());
     for m in 0..basis.cosines() {
         go_on();
@@ -245,93 +254,86 @@ fn averaged_waves(waves: &Waves, set: &Set<'_>, background: &Background, terms: 
             sine += share * angle.sin();
         }
         for v in 0..set.values.nrows() {
-            let own = set.columns.iter().enumerate().map(|(i, &d)| frequency(d, m) * set.values[(v, i)]);
+            let own = set.columns.iter().map(|&d| frequency(d, m) * set.values[(v, d)]);
             let angle = basis.offsets[m] + own.sum::<f64>();
             out[(m, v)] = basis.amplitude * (angle.cos() * cosine - angle.sin() * sine);
         }
     }
     for (i, &link) in basis.links.iter().enumerate() {
-        let position = set.columns.iter().position(|&d| d == link);
         for v in 0..set.values.nrows() {
-            let value = position.map_or_else(|| average(link), |p| set.values[(v, p)]);
-            out[(basis.cosines() + i, v)] = basis.link_factor() * value;
+            out[(basis.cosines() + i, v)] = basis.link_factor() * set.values[(v, link)];
         }
     }
     out.row_mut(terms - 1).fill(1.0);
     out
 }
 
+/// The background of a kernel, and what is set in it.
+struct Averaging<'a> {
+    metrics: [Metric; 2],
+    set: &'a Set<'a>,
+    share: &'a [f64],
+    rows: Rows<'a>,
+}
+
+impl Averaging<'_> {
+    /// What each family has on average over the background along the inputs that are not set, from a row to which the
+    /// whole distances are known.
+    fn averages(&self, whole: &Distances, (rows, n): (&Rows<'_>, usize)) -> [f64; 2] {
+        let whole = whole.by_metric();
+        std::array::from_fn(|k| {
+            let own = self.set_distances(k, &self.rows, (rows, n));
+            let mut rest: Vec<f64> =
+                whole[k].col_as_slice(n).iter().zip(&own).map(|(whole, own)| whole - own).collect();
+            self.metrics[k].family.decay(&mut rest);
+            dot(self.share, &rest)
+        })
+    }
+
+    /// Distances of a family along what is set, from some rows to one row.
+    fn set_distances(&self, family: usize, from: &Rows<'_>, to: (&Rows<'_>, usize)) -> Vec<f64> {
+        let mut out = vec![0.0; from.count()];
+        self.set.inputs.iter().for_each(|&input| from.add(input, &self.metrics[family], 0, to, &mut out));
+        out
+    }
+}
+
 /// κ from each training row to the set rows, averaged over the background.
-fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Background, whole: &Distances) -> Mat<f64> {
+fn averaged_kernel(machine: &KernelMachine, over: &Averaging<'_>, points: Rows<'_>, whole: &Distances) -> Mat<f64> {
     let (kernel, centres) = (&machine.kernel, machine.inputs.as_ref());
-    let others: Vec<usize> = (0..centres.ncols()).filter(|d| !set.columns.contains(d)).collect();
-    let linear: Vec<f64> =
-        others.iter().map(|&d| dot(&background.share, background.standardised.col_as_slice(d))).collect();
-    let points = set.values.nrows();
+    let (along, values) = (points.of_other(centres), over.set.values);
+    let mut out = multiply(centres.as_ref(), values.as_ref().transpose(), Threads::current());
     let one_centre = |n: usize| {
         go_on();
         // Both families are products of what is set and the rest.
-        let [rbf, laplace_l1] = averages(kernel, whole, (centres, n), set, background);
-        let straight: f64 = others.iter().zip(&linear).map(|(&d, mean)| mean * centres[(n, d)]).sum();
-        let at = |v: usize| {
-            let (mut square, mut absolute, mut product) = (0.0, 0.0, straight);
-            for (i, &d) in set.columns.iter().enumerate() {
-                let value = set.values[(v, i)];
-                let delta = value - centres[(n, d)];
-                square += delta * delta;
-                absolute += kernel.input_scales[d] * delta.abs();
-                product += value * centres[(n, d)];
-            }
-            kernel.sum(
-                product,
-                rbf * (-kernel.rbf.bandwidth * square).exp(),
-                laplace_l1 * (-kernel.laplace_l1.bandwidth * absolute).exp(),
-            )
-        };
-        (0..points).map(at).collect::<Vec<f64>>()
+        let rest = over.averages(whole, (&along, n));
+        let [rbf, laplace_l1]: [Vec<f64>; 2] = std::array::from_fn(|k| {
+            let mut own = over.set_distances(k, &points, (&along, n));
+            over.metrics[k].family.decay(&mut own);
+            own.iter().map(|own| rest[k] * own).collect()
+        });
+        (rbf, laplace_l1)
     };
-    let columns: Vec<Vec<f64>> = (0..centres.nrows()).into_par_iter().map(one_centre).collect();
-    Mat::from_fn(centres.nrows(), points, |n, v| columns[n][v])
-}
-
-/// What each family has on average over the background along the inputs that are not set, from a row to which the whole
-/// distances are known.
-fn averages(
-    kernel: &Kernel,
-    whole: &Distances,
-    (rows, n): (&Mat<f64>, usize),
-    set: &Set<'_>,
-    background: &Background,
-) -> [f64; 2] {
-    let average = |family: Family, whole: &Mat<f64>, size: &dyn Fn(usize, f64) -> f64| {
-        let mut rest = whole.col_as_slice(n).to_vec();
-        for &d in set.columns {
-            let column = background.standardised.col_as_slice(d).iter();
-            rest.iter_mut().zip(column).for_each(|(rest, value)| *rest -= size(d, value - rows[(n, d)]));
+    let families: Vec<(Vec<f64>, Vec<f64>)> = (0..centres.nrows()).into_par_iter().map(one_centre).collect();
+    for v in 0..values.nrows() {
+        for (product, (rbf, laplace_l1)) in out.col_as_slice_mut(v).iter_mut().zip(&families) {
+            *product = kernel.sum(*product, rbf[v], laplace_l1[v]);
         }
-        family.decay(&mut rest);
-        dot(&background.share, &rest)
-    };
-    [
-        average(kernel.rbf, &whole.square, &|_, delta| delta * delta),
-        average(kernel.laplace_l1, &whole.absolute, &|d, delta| kernel.input_scales[d] * delta.abs()),
-    ]
+    }
+    out
 }
 
 /// Prior variance of a partial dependence: κ between all pairs of background rows set to the same point, where
 /// what is set makes no difference but in the links.
-fn averaged_prior(machine: &KernelMachine, set: &Set<'_>, background: &Background, whole: &Distances) -> Vec<f64> {
-    let (kernel, rows) = (&machine.kernel, &background.standardised);
-    let count = background.share.len();
+fn averaged_prior(machine: &KernelMachine, over: &Averaging<'_>, whole: &Distances) -> Vec<f64> {
+    let (kernel, values) = (&machine.kernel, over.set.values);
     let one_row = |z: usize| {
-        let [rbf, laplace_l1] = averages(kernel, whole, (rows, z), set, background);
+        let [rbf, laplace_l1] = over.averages(whole, (&over.rows, z));
         kernel.sum(0.0, rbf, laplace_l1)
     };
-    let each: Vec<f64> = (0..count).into_par_iter().map(one_row).collect();
-    let others = (0..rows.ncols()).filter(|d| !set.columns.contains(d));
-    let straight: f64 = others.map(|d| dot(&background.share, rows.col_as_slice(d)).powi(2)).sum();
-    let unit = kernel.linear / rows.ncols() as f64;
-    let curved = dot(&background.share, &each) + unit * straight;
-    let own = |v: usize| (0..set.columns.len()).map(|i| set.values[(v, i)].powi(2)).sum::<f64>();
-    (0..set.values.nrows()).map(|v| curved + unit * own(v)).collect()
+    let each: Vec<f64> = (0..over.share.len()).into_par_iter().map(one_row).collect();
+    let curved = dot(over.share, &each);
+    let straight = |v: usize| values.row(v).iter().map(|value| value * value).sum::<f64>();
+    let unit = kernel.linear / values.ncols() as f64;
+    (0..values.nrows()).map(|v| curved + unit * straight(v)).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::hybrids::Around;
 use super::quadratic::deviations;
-use super::{Background, Explainer};
+use super::{Background, Explainer, Input};
 use crate::error::Result;
 use crate::linalg::{Mat, dot, select_rows};
 use crate::model::Part;
@@ -46,7 +46,7 @@ impl Explainer<'_> {
         let (background, few) = (self.background(self.affordable_pairs()), self.background(self.affordable_joint()));
         let signal = self.signal(&background)?;
         let found = self.exchanged(&background);
-        let spread = self.model.function.by_task(|part| self.of_inputs(|columns| deviations(part, columns, &few)));
+        let spread = self.model.function.by_task(|part| self.of_inputs(|_, columns| deviations(part, columns, &few)));
         let shares = |table: &[Vec<(f64, f64)>], pick: fn(&(f64, f64)) -> f64| {
             // A signal that does not vary leaves nothing to share.
             Mat::from_fn(self.inputs.len(), signal.len(), |input, c| match signal[c] > 0.0 {
@@ -78,17 +78,18 @@ impl Explainer<'_> {
     /// First-order and total variance of each input, for each task.
     fn exchanged(&self, background: &Background) -> Vec<Vec<(f64, f64)>> {
         self.model.function.by_task(|part| {
-            let around = Around::new(part, background);
-            self.of_inputs(|columns| {
-                let tables = around.values(columns, background);
+            let around = Around::new(self, part, background);
+            self.of_inputs(|input, columns| {
+                let tables = around.values(input, columns, background);
                 tables.iter().map(|table| variances(table, &background.share)).collect()
             })
         })
     }
 
-    /// For each task a list with an entry for each input, from what its columns give for every task.
-    fn of_inputs<T: Clone + Send>(&self, of: impl Fn(&[usize]) -> Vec<T> + Sync) -> Vec<Vec<T>> {
-        let found: Vec<Vec<T>> = self.inputs.par_iter().map(|input| of(&input.columns)).collect();
+    /// For each task a list with an entry for each input, from what that and its columns give for every task.
+    fn of_inputs<T: Clone + Send>(&self, of: impl Fn(usize, &[usize]) -> Vec<T> + Sync) -> Vec<Vec<T>> {
+        let one = |(input, facts): (usize, &Input)| of(input, &facts.columns);
+        let found: Vec<Vec<T>> = self.inputs.par_iter().enumerate().map(one).collect();
         let tasks = found.first().map_or(0, Vec::len);
         (0..tasks).map(|c| found.iter().map(|tasks| tasks[c].clone()).collect()).collect()
     }

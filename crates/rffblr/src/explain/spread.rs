@@ -4,10 +4,11 @@
 //! F_j = tt′ + t(1−t′) k(x, z′) + (1−t)t′ k(z, x) + (1−t)(1−t′) k(z, z′), and exchanging input i on both sides
 //! 1 − k(x, z′) − k(z, x) + k(z, z′).
 
+use super::along::Rows;
 use super::game::{LANES, Lane, Rule, Rules};
 use super::shapley::Table;
 use crate::interrupt::go_on;
-use crate::kernel::{Family, KernelMachine};
+use crate::kernel::{KernelMachine, Metric};
 use crate::simd::vectorised;
 use rayon::prelude::*;
 
@@ -19,14 +20,9 @@ impl Table<'_> {
     /// square of the background.
     pub(super) fn priors(&self, machine: &KernelMachine) -> Vec<f64> {
         let (kernel, players, rows) = (&machine.kernel, self.players.len(), self.rows.nrows());
-        let r = &kernel.input_scales;
         let rules = Rules::new(players, 1, TOLERANCE);
-        let square = |_: usize, delta: f64| delta * delta;
-        let absolute = |d: usize, delta: f64| r[d] * delta.abs();
-        let families = [
-            Sides::new(self, kernel.rbf, &square as &Distance<'_>),
-            Sides::new(self, kernel.laplace_l1, &absolute as &Distance<'_>),
-        ];
+        let metrics = kernel.metrics();
+        let families = metrics.each_ref().map(|metric| Sides::new(self, metric));
         let one_background_row = |z: usize| {
             let mut out = vec![0.0; rows * players];
             families.iter().for_each(|sides| sides.add(self, z, &rules, &mut out));
@@ -44,49 +40,23 @@ impl Table<'_> {
     }
 }
 
-/// Distance of two rows in one column, given that and their difference.
-type Distance<'a> = dyn Fn(usize, f64) -> f64 + Sync + 'a;
-
-/// A family v exp(−γ Σ_d distance(d, Δ_d)), and its kernels of every player between rows to explain and background rows.
+/// A family, and its kernels of every player between rows to explain and background rows.
 struct Sides<'a> {
-    family: Family,
-    distance: &'a Distance<'a>,
+    metric: &'a Metric,
     /// For each row, then for eight background rows at a time, those of each player.
     across: Vec<Vec<Vec<Lane>>>,
 }
 
 impl<'a> Sides<'a> {
-    fn new(table: &Table<'_>, family: Family, distance: &'a Distance<'a>) -> Self {
-        let mut sides = Sides { family, distance, across: Vec::new() };
-        let of_row = |row: usize| sides.kernels(table, |d| table.rows[(row, d)]);
-        sides.across = (0..table.rows.nrows()).into_par_iter().map(of_row).collect();
-        sides
-    }
-
-    /// Between a row and all of the background, eight at a time: those of each player. The last ones may be repeated.
-    fn kernels(&self, table: &Table<'_>, row: impl Fn(usize) -> f64) -> Vec<Vec<Lane>> {
-        let (rows, count) = (&table.background.standardised, table.background.share.len());
-        let eight = |first: usize| {
-            go_on();
-            let mut lanes = vec![[0.0; LANES]; table.players.len()];
-            for (lane, columns) in lanes.iter_mut().zip(&table.players) {
-                for &d in *columns {
-                    let (own, others) = (row(d), rows.col_as_slice(d));
-                    for (l, sum) in lane.iter_mut().enumerate() {
-                        *sum += (self.distance)(d, own - others[(first + l).min(count - 1)]);
-                    }
-                }
-            }
-            self.family.decay(lanes.as_flattened_mut());
-            lanes
-        };
-        (0..count).step_by(LANES).map(eight).collect()
+    fn new(table: &Table<'_>, metric: &'a Metric) -> Self {
+        let of_row = |row: usize| kernels(table, metric, (&table.along_rows, row));
+        Sides { metric, across: (0..table.rows.nrows()).into_par_iter().map(of_row).collect() }
     }
 
     /// Adds the part of background row z, for every row.
     fn add(&self, table: &Table<'_>, z: usize, rules: &Rules, out: &mut [f64]) {
         let (share, players) = (&table.background.share, table.players.len());
-        let aside = self.kernels(table, |d| table.background.standardised[(z, d)]);
+        let aside = kernels(table, self.metric, (&table.along_background, z));
         let mut corners = Corners::new(players);
         for (across, out) in self.across.iter().zip(out.chunks_mut(players.max(1))) {
             let own = &across[z / LANES];
@@ -96,7 +66,8 @@ impl<'a> Sides<'a> {
             for (number, (across, aside)) in across.iter().zip(&aside).enumerate() {
                 go_on();
                 let share = |l: usize| share.get(number * LANES + l).copied().unwrap_or(0.0);
-                let weights = std::array::from_fn(|l| self.family.variance * table.background.share[z] * share(l));
+                let weights =
+                    std::array::from_fn(|l| self.metric.family.variance * table.background.share[z] * share(l));
                 let rule = rule(&corners.back, across, aside, rules);
                 doubled(&mut corners, (across, aside), rule, &weights);
             }
@@ -105,6 +76,19 @@ impl<'a> Sides<'a> {
             }
         }
     }
+}
+
+/// Between a row and all of the background, eight at a time: those of each player. The last ones may be repeated.
+fn kernels(table: &Table<'_>, metric: &Metric, row: (&Rows<'_>, usize)) -> Vec<Vec<Lane>> {
+    let background = &table.along_background;
+    let eight = |first: usize| {
+        go_on();
+        let mut lanes: Vec<Lane> =
+            (0..table.players.len()).map(|player| background.eight(player, metric, first, row)).collect();
+        metric.family.decay(lanes.as_flattened_mut());
+        lanes
+    };
+    (0..background.count()).step_by(LANES).map(eight).collect()
 }
 
 /// What is kept for one row x to explain, one background row z and eight others z′ after another.

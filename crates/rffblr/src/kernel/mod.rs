@@ -62,6 +62,41 @@ impl Family {
     }
 }
 
+/// How a family measures the distance of two rows: Σ_d r_d |Δ_d| or Σ_d r_d Δ_d².
+pub(crate) struct Metric {
+    pub(crate) family: Family,
+    distance: Distance,
+    scales: Vec<f64>,
+}
+
+impl Metric {
+    /// The part of input d.
+    #[inline]
+    pub(crate) fn part(&self, d: usize, delta: f64) -> f64 {
+        match self.distance {
+            Distance::Absolute => self.scales[d] * delta.abs(),
+            Distance::Square => self.scales[d] * (delta * delta),
+        }
+    }
+
+    /// Adds the parts of some inputs of the distances of a row of `b` to the rows of `a` from `first` on.
+    pub(crate) fn add(
+        &self,
+        inputs: &[usize],
+        (a, first): (&Mat<f64>, usize),
+        (b, row): (&Mat<f64>, usize),
+        out: &mut [f64],
+    ) {
+        pairs::add_along(
+            inputs.iter().copied(),
+            (a, first),
+            (b.as_ref(), row),
+            (self.distance, self.scales.as_slice()),
+            out,
+        );
+    }
+}
+
 /// Distances between rows: N×N′ each.
 #[doc(hidden)]
 pub struct Distances {
@@ -71,7 +106,23 @@ pub struct Distances {
     pub absolute: Mat<f64>,
 }
 
+impl Distances {
+    /// In the order of [`Kernel::metrics`].
+    pub(crate) fn by_metric(&self) -> [&Mat<f64>; 2] {
+        [&self.square, &self.absolute]
+    }
+}
+
 impl Kernel {
+    /// Of the RBF family and of the Laplace family.
+    pub(crate) fn metrics(&self) -> [Metric; 2] {
+        let ones = vec![1.0; self.input_scales.len()];
+        [
+            Metric { family: self.rbf, distance: Distance::Square, scales: ones },
+            Metric { family: self.laplace_l1, distance: Distance::Absolute, scales: self.input_scales.clone() },
+        ]
+    }
+
     /// Distances from the rows of `x` to those of `new`.
     #[doc(hidden)]
     pub fn distances(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Distances {

@@ -15,7 +15,7 @@ const LANES: usize = 8;
 
 /// What is summed over inputs.
 #[derive(Clone, Copy)]
-pub(super) enum Distance {
+pub(crate) enum Distance {
     /// |Δ|.
     Absolute,
     /// Δ².
@@ -148,6 +148,26 @@ vectorised!(
     pub(crate) fn exponentials(x: &mut [f64]) = exponentials_body
 );
 
+/// Adds the distances, along some inputs, of row `at` of `b` to the rows of `a` from `first` on.
+pub(super) fn add_along(
+    inputs: impl ExactSizeIterator<Item = usize>,
+    (a, first): (&Mat<f64>, usize),
+    (b, at): (MatRef<'_, f64>, usize),
+    (distance, r): (Distance, &[f64]),
+    out: &mut [f64],
+) {
+    let mut inputs = inputs;
+    while inputs.len() > 0 {
+        let count = inputs.len().min(INPUTS);
+        let mut x: [&[f64]; INPUTS] = [&[]; INPUTS];
+        let (mut from, mut weight) = ([0.0; INPUTS], [0.0; INPUTS]);
+        for (k, d) in inputs.by_ref().take(count).enumerate() {
+            (x[k], from[k], weight[k]) = (&a.col_as_slice(d)[first..], b[(at, d)], r[d]);
+        }
+        forward((&x[..count], &from[..count], &weight[..count]), distance, out);
+    }
+}
+
 /// Distances of row `at` of `b` to the rows of `a` from `first` on.
 pub(super) fn distances_to(
     (a, first): (&Mat<f64>, usize),
@@ -157,16 +177,7 @@ pub(super) fn distances_to(
     out: &mut [f64],
 ) {
     out.fill(0.0);
-    let inputs: Vec<usize> = (0..a.ncols()).collect();
-    for block in inputs.chunks(INPUTS) {
-        let mut x: [&[f64]; INPUTS] = [&[]; INPUTS];
-        let (mut from, mut weight) = ([0.0; INPUTS], [0.0; INPUTS]);
-        for (k, &d) in block.iter().enumerate() {
-            (x[k], from[k], weight[k]) = (&a.col_as_slice(d)[first..], b[(at, d)], r[d]);
-        }
-        let count = block.len();
-        forward((&x[..count], &from[..count], &weight[..count]), distance, out);
-    }
+    add_along(0..a.ncols(), (a, first), (b, at), (distance, r), out);
 }
 
 /// Distances between all rows of `x`, into a lower triangle.

@@ -3,7 +3,7 @@ use crate::explain::Explainer;
 use crate::linalg::{Mat, Threads, multiply};
 
 /// Background rows with some columns set.
-fn set(background: &[Vec<f64>], columns: &[usize], values: &[f64]) -> Vec<Vec<f64>> {
+pub(super) fn set(background: &[Vec<f64>], columns: &[usize], values: &[f64]) -> Vec<Vec<f64>> {
     let change = |row: &Vec<f64>| {
         let mut row = row.clone();
         columns.iter().zip(values).for_each(|(&d, v)| row[d] = *v);

@@ -5,6 +5,7 @@ mod diagnostics;
 mod quadrature;
 mod robustness;
 mod shapley;
+mod texts;
 
 use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared, TaskLevels};

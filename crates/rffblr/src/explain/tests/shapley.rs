@@ -14,7 +14,12 @@ fn shapley_weight(coalition: usize, player: usize, players: usize) -> f64 {
 }
 
 /// All hybrid rows and their weights in the value of a player.
-fn functional(to: &[f64], from: &[Vec<f64>], columns: &[Vec<usize>], player: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+pub(super) fn functional(
+    to: &[f64],
+    from: &[Vec<f64>],
+    columns: &[Vec<usize>],
+    player: usize,
+) -> (Vec<Vec<f64>>, Vec<f64>) {
     let players = columns.len();
     let coalitions = || 0..1usize << players;
     let points = from.iter().flat_map(|from| coalitions().map(|s| hybrid(to, from, columns, s))).collect();
