@@ -235,7 +235,7 @@ fn a_target_that_a_fold_cannot_learn_is_named_and_not_scored_there() {
     let folder = Folder::new();
     let row = |n: usize| {
         let x = (1.7 * n as f64).sin();
-        let rare = if n % 3 == 0 { format!("{}", 1.0 - x) } else { String::new() };
+        let rare = if n.is_multiple_of(3) { format!("{}", 1.0 - x) } else { String::new() };
         format!("{},{x},{},{rare}\n", ["a", "b", "c"][n % 3], 2.0 * x + 0.1 * (n as f64).cos())
     };
     folder.put("t.csv", format!("g,x,u,v\n{}", (0..45).map(row).collect::<String>()));
