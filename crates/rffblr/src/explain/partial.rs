@@ -291,7 +291,12 @@ fn averaged_kernel(machine: &KernelMachine, set: &Set<'_>, background: &Backgrou
         (0..points).map(at).collect::<Vec<f64>>()
     };
     let columns: Vec<Vec<f64>> = (0..centres.nrows()).into_par_iter().map(one_centre).collect();
-    Mat::from_fn(centres.nrows(), points, |n, v| columns[n][v])
+    Mat::from_fn(centres.nrows(), points, |n, v| {
+        if n == 0 {
+            go_on();
+        }
+        columns[n][v]
+    })
 }
 
 /// What each family has on average over the background along the inputs that are not set, from a row to which the whole
