@@ -55,6 +55,19 @@ def generated(letter: str, count: int) -> list[str]:
     return [f"{letter}{number}" for number in range(1, count + 1)]
 
 
+def abreast(tables: Sequence[Floats]) -> Floats:
+    """Tables of one shape along a last axis, some rows at a time: between them an interrupt is heard."""
+    first = tables[0]
+    if len(tables) == 1:
+        return first[..., np.newaxis]
+    out = np.empty((*first.shape, len(tables)))
+    rows = max(1, 2**20 // max(1, first.shape[1] * len(tables)))
+    for start in range(0, len(out), rows):
+        run = slice(start, start + rows)
+        np.stack([table[run] for table in tables], axis=-1, out=out[run])
+    return out
+
+
 def apart(target_names: list[str] | None, count: int, input_names: list[str]) -> list[str]:
     """Names of the targets that no input has: those given, with ``_target`` added where an input has the same."""
     taken = set(input_names)

@@ -1,6 +1,7 @@
 """How well a fitted model does on rows it has not seen."""
 
 import html
+import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
 from ._base import Estimator
-from ._frames import frame, table_of
+from ._frames import RFFBLRWarning, frame, table_of
 from ._progress import Bar
 from ._settings import whole
 
@@ -101,7 +102,9 @@ class Checked(Estimator):
             ``ridge_r2`` and ``mean_r2`` : that of ridge regression and of the training mean;
             ``targets`` : a frame with ``r2``, ``r2_se``, ``rmse``, ``mae``, ``coverage90`` (share of values in their 90 %
             interval), ``nlpd``, ``ridge_r2``, ``ridge_mae``, ``mean_r2`` and ``mean_mae`` of each target;
-            ``split``, ``folds``, ``rows`` : how it was tested, and how many rows were.
+            ``split``, ``folds``, ``rows`` : how it was tested, and how many rows were;
+            ``notes`` : what the scores leave out: a target of which the training rows of a fold have no value is not scored
+            in that fold. They are warnings too (``RFFBLRWarning``).
 
         Examples
         --------
@@ -132,6 +135,8 @@ class Checked(Estimator):
             self.model_ = _rffblr.check(self.model_, given, splitting, self._threads(), tell if bar else None)
         if bar:
             bar.finish(self.headline_)
+        for note in self.check_.notes:
+            warnings.warn(note, RFFBLRWarning, stacklevel=2)
         return self.check_
 
     def _repr_html_inner(self) -> str:

@@ -13,6 +13,7 @@ calls them where the rows are and merges what they return in the order of the pa
 Few rows are fitted by :func:`fitted` after the second step.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -22,7 +23,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -103,6 +104,30 @@ class ClusterError(RuntimeError):
     """The cluster, or what schedules its work, was lost."""
 
 
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+
+def contained(step: Callable[Given, Made]) -> Callable[Given, Made]:
+    """A step for a worker, whose panics are errors like others.
+
+    A panic of the compiled part is no ``Exception`` and cannot be pickled: a Dask worker that meets one never reports it.
+    """
+
+    @functools.wraps(step)
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Made:
+        try:
+            return step(*args, **kwargs)
+        except (Exception, KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as panic:
+            text = str(panic)
+        # Here, so that it goes to another process without the panic as its context.
+        raise RuntimeError(f"internal error of rffblr, please report it: {text}")
+
+    return run
+
+
 # The rows of a partition
 
 
@@ -149,9 +174,6 @@ def blocks_of(frames: Iterable[Any]) -> Iterator[tuple[int, Any]]:
         yield first, held[0] if len(held) == 1 else pd.concat(held, ignore_index=True)
 
 
-Made = TypeVar("Made")
-
-
 def _each_block(place: Place, frames: Iterable[Any], make: Callable[[int, Any], Made]) -> Iterator[Made]:
     """What ``make`` makes of every block of a partition, from the number of its first row and its frame."""
     rows = 0
@@ -190,6 +212,7 @@ def _first_bad(frame: Any, use: Callable[[Any], object], text: str) -> tuple[int
     return fine, re.sub(r"\b(data )?row 1(, | )", "", alone)
 
 
+@contained
 def summarised(job: Job, place: Place, frames: Iterable[Any]) -> bytes:
     """What is known of the rows of a partition, with their share of the sample."""
     out = _rffblr.Summary(job.seed, place.total)
@@ -204,6 +227,7 @@ def summarised(job: Job, place: Place, frames: Iterable[Any]) -> bytes:
     return out.to_bytes()
 
 
+@contained
 def added(job: Job, plan: str, place: Place, frames: Iterable[Any]) -> bytes:
     """The sums over the rows of a partition."""
     chosen = _rffblr.Plan.from_json(plan)
@@ -223,6 +247,7 @@ def added(job: Job, plan: str, place: Place, frames: Iterable[Any]) -> bytes:
 # Merging
 
 
+@contained
 def merged_summaries(parts: Sequence[bytes]) -> bytes:
     """Summaries of consecutive partitions, in their order, as one."""
     first, *others = parts
@@ -234,6 +259,7 @@ def merged_summaries(parts: Sequence[bytes]) -> bytes:
     return out.to_bytes()
 
 
+@contained
 def merged_sums(parts: Sequence[bytes]) -> bytes:
     """Sums over the rows of several partitions as one; the order does not matter."""
     first, *others = parts
@@ -258,6 +284,7 @@ def is_streamed(job: Job, layout: Layout) -> bool:
     return _rffblr.is_streamed(job, layout.total)
 
 
+@contained
 def planned(job: Job, layout: Layout, summary: bytes, threads: int, checkpoint: "Checkpoint | None" = None) -> str:
     """Learns the kernel from the sample, or finds in the checkpoint what was learned."""
     name, purpose = "plan.json", _purpose(job, layout, summary)
@@ -280,6 +307,7 @@ def _purpose(job: Job, layout: Layout, summary: bytes) -> str:
     return hashlib.sha256(about.encode() + summary).hexdigest()
 
 
+@contained
 def finished(
     plan: str, blocks: int, summary: bytes, sums: bytes, threads: int, keep_sample: bool
 ) -> tuple[_rffblr.Model, list[str]]:
@@ -289,6 +317,7 @@ def finished(
     return (model if keep_sample else without_rows(model)), model.notes
 
 
+@contained
 def fitted(job: Job, summary: bytes, threads: int, keep_sample: bool) -> tuple[_rffblr.Model, list[str]]:
     """The model of few rows, all of which are in the summary, and notes."""
     model = _rffblr.fit_summary(_rffblr.Summary.from_bytes(summary), job, threads, None)

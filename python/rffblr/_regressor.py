@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from . import _rffblr
-from ._base import Floats, _warn, generated
+from ._base import Floats, _warn, abreast, generated
 from ._checked import Checked
 from ._files import FromFiles
 from ._forms import Cosines, Drawn, Exact, Preset, Sinusoids
@@ -283,7 +283,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     def _covariances(self, X: Any) -> Floats:
         inputs, _ = self._read_inputs(X, reset=False)
         found, _ = self.model_.covariances(inputs, self._threads())
-        return self._all_targets(np.stack(found, axis=-1), -1)[..., 0 if self._flat else slice(None)]
+        return self._all_targets(abreast(found), -1)[..., 0 if self._flat else slice(None)]
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Floats:
         """Values that an observation is below with given probabilities.
@@ -436,7 +436,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         seed = int(generator.integers(2**63))
         drawn, notes = self.model_.sample(inputs, n_samples, seed, bool(noise), self._threads())
         _warn(notes, 3)
-        out = np.stack(drawn, axis=-1) if drawn else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
+        out = abreast(drawn) if drawn else np.empty((*self.model_.predict(inputs, False, 1)[0].shape, 0))
         out = self._all_targets(out, 1)
         return out[:, 0] if self._flat else out
 

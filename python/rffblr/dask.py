@@ -309,6 +309,7 @@ class _Asked:
     def __init__(self, method: str, arguments: tuple[Any, ...]) -> None:
         self.method, self.arguments = method, arguments
 
+    @_cluster.contained
     def __call__(self, estimator: Any, part: Any) -> Floats:
         if len(part) == 0:
             return np.empty((0, 0))
@@ -324,6 +325,7 @@ def _as_frame(part: Any, estimator: Any, answer: _Asked, columns: list[str]) -> 
     return pd.DataFrame(values, columns=columns, index=part.index)
 
 
+@_cluster.contained
 def _errors(estimator: Any, X: Any, y: Any, weight: Any = None) -> tuple[Floats, Floats, Floats, Floats]:
     """Of each target in a partition: weight, mean, squared deviations from it, and squared errors."""
     truth = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
@@ -411,11 +413,27 @@ def _tree(parts: list[Delayed], merge: Any) -> Delayed:
     return parts[0]
 
 
-def _with_workers(result: Delayed) -> Delayed:
-    """A result that is computed now and stays with the workers."""
+@contextmanager
+def _holding() -> Iterator[list[Any]]:
+    """Futures of results that stay with the workers until the end of a fit.
+
+    A scheduler that is to keep a result keeps the tasks it was made of too, those that read the table among them, and the
+    error of one that failed. Left to be collected, the futures would live as long as the error whose traceback refers to them.
+    """
+    futures: list[Any] = []
+    try:
+        yield futures
+    finally:
+        for future in futures:
+            future.release()
+
+
+def _with_workers(result: Delayed, held: list[Any]) -> Delayed:
+    """A result that is computed now and stays with the workers while its futures, added to these, are held."""
     (made,) = dask.persist(result)
     distributed: Any = sys.modules.get("distributed")
     futures = distributed.futures_of(made) if distributed else []
+    held.extend(futures)
     while any(future.status == "pending" for future in futures):
         distributed.wait(futures)
     for future in futures:
@@ -438,15 +456,15 @@ def _run(
         raise ValueError("the table has no rows")
     tell(f"{layout.total} rows in {len(layout.rows)} partitions")
     rows = _zipped(tables)
-    with _told(tables):
+    with _told(tables), _holding() as held:
         parts = [delayed(_summarised)(job, place, *part) for place, part in zip(layout.places, rows)]
-        summary = _with_workers(_tree(parts, _cluster.merged_summaries))
+        summary = _with_workers(_tree(parts, _cluster.merged_summaries), held)
         if not _cluster.is_streamed(job, layout):
             (model,) = dask.compute(delayed(_cluster.fitted)(job, summary, threads, keep_sample))
             tell("fitted")
             return model  # type: ignore[no-any-return]
         # Once it is there, the files of the checkpoint are of this plan.
-        plan = _with_workers(delayed(_cluster.planned)(job, layout, summary, threads, checkpoint))
+        plan = _with_workers(delayed(_cluster.planned)(job, layout, summary, threads, checkpoint), held)
         tell("learned from a sample")
         groups = []
         for group in _cluster.groups_of(len(rows)):

@@ -159,15 +159,38 @@ fn column(name: &str, cells: &Cells<'_>) -> PyResult<Column> {
     Ok(Column { name: name.to_owned(), values })
 }
 
+/// Cells of a large matrix that are copied between two looks for signals: some hundredths of a second.
+const AT_ONCE: usize = 1 << 21;
+/// Rows and columns that are copied together, so that memory is used as it is read.
+const TILE: usize = 32;
+
 /// A matrix as an array, row after row.
 pub fn array<'py>(py: Python<'py>, matrix: &Mat<f64>) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (rows, columns) = (matrix.nrows(), matrix.ncols());
     let mut numbers = vec![0.0; rows * columns];
-    for j in 0..columns {
-        let cells = numbers.iter_mut().skip(j).step_by(columns.max(1));
-        cells.zip(matrix.col_as_slice(j)).for_each(|(cell, value)| *cell = *value);
+    let part = (AT_ONCE / columns.max(1)).max(1);
+    for (number, cells) in numbers.chunks_mut((part * columns).max(1)).enumerate() {
+        if number > 0 {
+            py.check_signals()?;
+        }
+        fill(cells, matrix, number * part);
     }
     PyArray1::from_vec(py, numbers).reshape([rows, columns])
+}
+
+/// Fills rows of an array from those of a matrix, beginning with row `first` of it.
+fn fill(cells: &mut [f64], matrix: &Mat<f64>, first: usize) {
+    let columns = matrix.ncols();
+    for (tile, rows) in cells.chunks_mut(TILE * columns).enumerate() {
+        let (start, count) = (first + tile * TILE, rows.len() / columns);
+        for left in (0..columns).step_by(TILE) {
+            for j in left..columns.min(left + TILE) {
+                let values = &matrix.col_as_slice(j)[start..start + count];
+                let cells = rows.iter_mut().skip(j).step_by(columns);
+                cells.zip(values).for_each(|(cell, value)| *cell = *value);
+            }
+        }
+    }
 }
 
 /// Rows given as the lists of their entries, as an array.

@@ -88,6 +88,7 @@ pub fn facts<'py>(py: Python<'py>, model: &rffblr::Model) -> PyResult<Option<Bou
     let out = PyDict::new(py);
     out.set_item("headline", check.headline())?;
     out.set_item("split", check.split.to_string())?;
+    out.set_item("notes", check.notes(model.target_names()))?;
     out.set_item("folds", check.folds)?;
     out.set_item("rows", check.rows)?;
     out.set_item("r2", check.model.scores.task_r2)?;

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Interval between two checks for signals.
-const GLANCE: Duration = Duration::from_millis(50);
+const GLANCE: Duration = Duration::from_millis(20);
 /// Name of the threads; panics in them are raised as exceptions and not printed.
 const NAME: &str = "rffblr";
 

@@ -166,3 +166,27 @@ def test_a_target_that_never_varies_does_not_count():
     assert model.score(X, two, weights) == pytest.approx(
         r2_score(two[:30, 1], model.predict(X)[:30, 1]), abs=1e-12
     )
+
+
+def test_a_target_that_no_training_row_of_a_fold_knows_is_not_scored_there():
+    X, Y = table()
+    Y = Y.copy()
+    Y.loc[12:, "v"] = np.nan
+    blocks = [(np.r_[0:start, start + 12 : 60], np.arange(start, start + 12)) for start in range(0, 60, 12)]
+    model = RFFBLRRegressor().fit(X, Y)
+    with pytest.warns(RFFBLRWarning, match='Target "v" has no value in the training rows of 1 of 5 refits') as told:
+        check = model.check(X, Y, cv=blocks)
+    assert [str(note.message) for note in told] == check.notes == model.check_.notes
+    # Its only values are those of the first fold.
+    assert list(check.targets["values"]) == [60, 0] and np.isnan(check.targets["r2"][1])
+    assert check.r2 == check.targets["r2"][0] > 0
+    # The first fold learns the other target as if it were alone.
+    alone = RFFBLRRegressor().fit(X[12:], Y["u"][12:]).predict(X[:12])
+    first = [blocks[0]]
+    with pytest.warns(RFFBLRWarning, match="1 of 1 refits"):
+        check = model.check(X, Y, cv=first)
+    assert check.targets["r2"][0] == pytest.approx(r2_score(Y["u"][:12], alone), abs=1e-9)
+    # With values in two folds every fold has some to learn from.
+    Y.loc[12:13, "v"] = [0.5, 0.7]
+    check = RFFBLRRegressor().fit(X, Y).check(X, Y, cv=blocks)
+    assert list(check.targets["values"]) == [60, 14] and check.notes == []

@@ -66,10 +66,11 @@ def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
         lambda model, X, page: model.report(page),
         lambda model, X, page: model.sample_y(np.tile(X, (6, 1)), 50),
         lambda model, X, page: model.predict(np.tile(X, (100, 1)), return_std=True),
+        lambda model, X, page: model.predict(np.tile(X, (4, 1)), return_cov=True),
         lambda model, X, page: model.partial_dependence((0, 1), resolution=60),
         lambda model, X, page: model.check(X, smooth(rows=600, inputs=30)[1]),
     ],
-    ids=["explain", "relevance", "report", "sample", "predict", "dependence", "check"],
+    ids=["explain", "relevance", "report", "sample", "predict", "covariance", "dependence", "check"],
 )
 @pytest.mark.filterwarnings("ignore::rffblr.RFFBLRWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_questions_hear_an_interrupt(question, tmp_path):

@@ -123,7 +123,7 @@ pub fn table(check: &Check, targets: &[String]) -> String {
             name.clone(),
             each.observed[c].to_string(),
             with_error(each.r2[c], check.model.r2_se[c]),
-            significant(each.rmse[c]),
+            if each.rmse[c].is_nan() { "–".into() } else { significant(each.rmse[c]) },
             percent(coverage(c)),
             with_error(ridge.r2[c], f64::NAN),
             with_error(mean.r2[c], f64::NAN),
@@ -134,7 +134,7 @@ pub fn table(check: &Check, targets: &[String]) -> String {
         "On rows it has not seen: {}\n{}\n{}\n",
         check.how(),
         output::table(header, targets.iter().enumerate().map(row).collect()),
-        check.headline()
+        [vec![check.headline()], check.notes(targets)].concat().join("\n")
     )
 }
 

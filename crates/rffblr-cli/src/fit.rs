@@ -118,7 +118,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 
     output::deliver(&model.to_json()?, &path, arguments.force)?;
     if arguments.json {
-        let notes = training.notes().iter().map(advised).collect();
+        let mut notes: Vec<String> = training.notes().iter().map(advised).collect();
+        notes.extend(model.check().into_iter().flat_map(|check| check.notes(model.target_names())));
         return output::print(&facts(&model, &path, training.dataset(), seconds, notes)?);
     }
     if !arguments.quiet {

@@ -48,6 +48,8 @@ pub struct FoldResult {
     pub scores_in_range: Scores,
     /// What was observed and what was predicted.
     pub held_out: HeldOut,
+    /// Numbers of the tasks of which no training row has a value, rising: they are neither predicted nor scored.
+    pub unknown: Vec<usize>,
 }
 
 impl FoldResult {
@@ -88,8 +90,11 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
     let predict_seconds = start.elapsed().as_secs_f64();
     let cpu_seconds = thread_seconds().zip(processor).map(|(end, start)| end - start);
     let (inner_seconds, inner_folds_remembered) = *inner.lock().unwrap_or_else(PoisonError::into_inner);
-    let means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
-    let held_out = |forecast: Forecast| forecast.held_out(split.test_targets.clone());
+    let mut means = Standardiser::new(split.train.targets(), split.train.weights()).mean;
+    split.unknown.iter().for_each(|&task| means.insert(task, f64::NAN));
+    let held_out = |forecast: Forecast| -> Result<HeldOut> {
+        Ok(forecast.held_out(split.test_targets.clone())?.with_unknown(&split.unknown))
+    };
     let tested = held_out(forecast)?;
     let scores = tested.scores(LEVEL, ReferenceMean::Train(&means))?;
     let scores_in_range = match in_training_range(split) {
@@ -109,6 +114,7 @@ pub fn evaluate(method: &dyn Method, split: &Split, plan: &Plan<'_>) -> Result<F
         scores,
         scores_in_range,
         held_out: tested,
+        unknown: split.unknown.clone(),
     })
 }
 
@@ -177,7 +183,12 @@ mod tests {
     fn the_mean_scores_as_worked_out_by_hand() {
         let column = |values: &[f64]| Mat::from_fn(values.len(), 1, |n, _| values[n]);
         let train = Dataset::new(column(&[0.0, 1.0, 2.0, 3.0]), column(&[1.0, 2.0, 3.0, 6.0])).unwrap();
-        let split = Split { train, test_inputs: column(&[9.0, 8.0, 7.0]), test_targets: column(&[4.0, f64::NAN, 6.0]) };
+        let split = Split {
+            train,
+            test_inputs: column(&[9.0, 8.0, 7.0]),
+            test_targets: column(&[4.0, f64::NAN, 6.0]),
+            unknown: Vec::new(),
+        };
         let result = evaluate(by_name("mean").unwrap(), &split, &Plan::seeded(0)).unwrap();
         let scores = &result.scores;
         // The prediction is 3: squared errors 1 and 9, around the test mean 1 and 1.
@@ -203,8 +214,12 @@ mod tests {
         // The last row does not count.
         let train = train.with_weights(Weights::Repeats(vec![1.0, 1.0, 1.0, 1.0, 0.0])).unwrap();
         let truth = column(&[-2.0, 1.5, 4.0]);
-        let split =
-            |test: &[f64]| Split { train: train.clone(), test_inputs: column(test), test_targets: truth.clone() };
+        let split = |test: &[f64]| Split {
+            train: train.clone(),
+            test_inputs: column(test),
+            test_targets: truth.clone(),
+            unknown: Vec::new(),
+        };
         let ridge = by_name("ridge").unwrap();
         let evaluated = |test: &[f64]| evaluate(ridge, &split(test), &Plan::seeded(0)).unwrap();
         let (outside, held) = (evaluated(&[-40.0, 1.5, 900.0]), evaluated(&[0.0, 1.5, 3.0]));

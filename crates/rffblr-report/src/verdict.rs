@@ -113,6 +113,9 @@ impl Verdict {
                     .into(),
             );
         }
+        if let (Some(_), None, Some(check)) = (checked, new_rows, model.check()) {
+            verdict.warnings.extend(check.notes(model.target_names()));
+        }
         verdict.not_for.push(
             "Rows unlike the training rows: the function is learned only where data are; far away its interval is wide \
              and should be believed."

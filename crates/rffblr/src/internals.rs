@@ -5,7 +5,7 @@ pub use crate::adam::Adam;
 pub use crate::data::dataset::{check_inputs, expect_count};
 pub use crate::data::roles::numbers;
 pub use crate::files::{WholeFile, folder_of, hex, is_device, write_whole};
-pub use crate::interrupt::{Interrupted, ended_by, go_on};
+pub use crate::interrupt::{Interrupted, ended_by, flag, go_on};
 pub use crate::kernel::ascent::{Tolerance, climb};
 pub use crate::linalg::cholesky::Cholesky;
 pub use crate::linalg::columns::{dot, map_columns, scale_columns, scale_rows, select_columns, select_rows};

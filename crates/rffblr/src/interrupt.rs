@@ -18,6 +18,11 @@ pub fn ended_by(flag: Arc<AtomicBool>) {
     RAISED.with(|raised| *raised.borrow_mut() = Some(flag));
 }
 
+/// What ends the work of this thread, for threads that share it.
+pub fn flag() -> Option<Arc<AtomicBool>> {
+    RAISED.with(|raised| raised.borrow().clone())
+}
+
 /// Unwinds if the work of this thread is not wanted any more.
 pub fn go_on() {
     let raised = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);

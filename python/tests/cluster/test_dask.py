@@ -191,7 +191,8 @@ def fail(folder):
 def test_a_fit_that_was_broken_off_goes_on(client, expected, tmp_path):
     folder, checkpoint = tmp_path / "job", tmp_path / "checkpoint"
     model = RFFBLRRegressor(**FEW)
-    with pytest.raises(OSError, match="a disk was lost"):
+    # Held to the end, as a notebook holds the last error: it must not keep anything on the scheduler.
+    with pytest.raises(OSError, match="a disk was lost") as held:
         model.fit_table(lazy(folder, fail), TARGETS, checkpoint=checkpoint)
     assert sorted(path.name for path in checkpoint.iterdir()) == ["plan.json", "sums-000", "sums-001", "sums-003"]
     with pytest.raises(ValueError, match="of other rows or settings"):
@@ -201,6 +202,40 @@ def test_a_fit_that_was_broken_off_goes_on(client, expected, tmp_path):
     # Counted and summed up again; only the rows that were missing are added up.
     assert [now - then for now, then in zip(reads(folder), before)] == [2, 2, 3, 2]
     assert model.model_.to_json() == expected and not checkpoint.exists()
+    assert held.value.__traceback__ is not None
+
+
+class Panic(BaseException):
+    """Like that of the compiled part, it cannot be sent to another process."""
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle a panic")
+
+
+def panic(folder):
+    usual = _cluster.cells_of
+
+    def once(*_):
+        _cluster.cells_of = usual
+        raise Panic("on purpose")
+
+    _cluster.cells_of = once
+
+
+def test_a_panic_in_a_worker_ends_the_fit_with_an_error(client, tmp_path):
+    with pytest.raises(RuntimeError, match="internal error of rffblr, please report it: on purpose"):
+        RFFBLRRegressor(**FEW).fit_table(lazy(tmp_path / "job", panic), TARGETS)
+
+
+def abort(folder):
+    log = Path(folder) / "read-2"
+    log.write_text("..")  # at every call from here on
+    os.abort()
+
+
+def test_a_partition_that_kills_every_worker_ends_the_fit_with_an_error(client, tmp_path):
+    with pytest.raises(ClusterError, match="KilledWorker.*4 different workers"):
+        RFFBLRRegressor(**FEW).fit_table(lazy(tmp_path / "job", abort), TARGETS)
 
 
 def kill_scheduler(folder):

@@ -114,6 +114,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::note("folds whose test rows have no observed target are left out of the means");
     }
     let targets = &training.roles().targets;
+    if let (false, Some(first)) = (arguments.quiet, results.first()) {
+        tell_unknown(targets, first);
+    }
     output::print(&if arguments.json {
         let data = &arguments.table.data;
         let about = report::About { training: &training, data, settings: &settings, selection: &selection, by: &by };
@@ -143,6 +146,20 @@ fn tell(folds: &Folds) {
     }
     if folds.test().iter().any(|test| test.len() == 1) {
         output::note("a single test row has no R²: such folds count in the R² of all held-out rows alone");
+    }
+}
+
+/// Which targets are not scored in which folds, whatever the method.
+fn tell_unknown(targets: &[String], folds: &[FoldResult]) {
+    for (task, name) in targets.iter().enumerate() {
+        let without = folds.iter().zip(1..).filter(|(fold, _)| fold.unknown.contains(&task));
+        let numbers: Vec<String> = without.map(|(_, number): (_, usize)| number.to_string()).collect();
+        if !numbers.is_empty() {
+            output::note(&format!(
+                "target \"{name}\" has no value in the training rows of fold {} and is not scored there",
+                numbers.join(", ")
+            ));
+        }
     }
 }
 

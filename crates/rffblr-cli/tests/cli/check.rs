@@ -86,17 +86,12 @@ fn a_check_can_be_left_out_or_asked_for() {
         let ran = folder.run(&["fit", "cohort.csv", "--targets=cost", "--ignore=id", wrong]);
         assert!(ran.code == 2 && ran.err.contains("a number of refits, or off"), "{}", ran.err);
     }
-    // With three rows there are three refits; what cannot be refitted is not a reason to withhold the model.
+    // With three rows there are three refits; a target that one of them cannot learn is not scored.
     folder.put("few.csv", "x,y,z\n1,1,\n2,4,\n3,5,1\n");
     let said = folder.done(&["fit", "few.csv", "--targets=y"]).err;
     assert!(said.contains("3 refits, random folds"), "{said}");
     let said = folder.done(&["fit", "few.csv", "--targets=y,z", "--force"]).err;
-    assert!(
-        said.contains("Not checked on rows it has not seen: refit") && said.contains("\"z\" has no observed"),
-        "{said}"
-    );
-    folder
-        .fails(&["fit", "few.csv", "--targets=y,z", "--force", "--check=3"], &["refit", "\"z\" has no observed value"]);
+    assert!(said.contains("Target \"z\" has no value in the training rows of 1 of 3 refits"), "{said}");
 }
 
 #[test]
@@ -232,4 +227,29 @@ fn a_report_shows_the_check_of_the_model_or_runs_one() {
         let kept = check(&folder, "model.json");
         kept["model"]["scores"]["per_task"]["r2"][1].as_f64().map(|r2| format!("{r2:.6}"))
     });
+}
+
+/// Of the second target one group alone has values: the fold that tests it learns from none.
+#[test]
+fn a_target_that_a_fold_cannot_learn_is_named_and_not_scored_there() {
+    let folder = Folder::new();
+    let row = |n: usize| {
+        let x = (1.7 * n as f64).sin();
+        let rare = if n.is_multiple_of(3) { format!("{}", 1.0 - x) } else { String::new() };
+        format!("{},{x},{},{rare}\n", ["a", "b", "c"][n % 3], 2.0 * x + 0.1 * (n as f64).cos())
+    };
+    folder.put("t.csv", format!("g,x,u,v\n{}", (0..45).map(row).collect::<String>()));
+    let table = ["t.csv", "--targets=u,v", "--group=g"];
+    let tell = "arget \"v\" has no value in the training rows of ";
+    let fitted = folder.done(&[&["fit"], &table[..], &["--check=3"]].concat());
+    assert!(fitted.err.contains(&format!("{tell}1 of 3 refits and is not scored there.")), "{}", fitted.err);
+    let facts = folder.done(&[&["fit"], &table[..], &["--check=3", "--json", "--force"]].concat()).out;
+    assert!(facts.contains("in the training rows of 1 of 3 refits") && !facts.contains("NaN"), "{facts}");
+    assert_eq!(check(&folder, "t.model.json")["model"]["scores"]["per_task"]["observed"], serde_json::json!([45, 0]));
+    assert!(folder.done(&["inspect", "t.model.json"]).out.contains(tell));
+    let page = folder.done(&["report", "t.model.json", "-o-"]).out;
+    assert!(page.contains("in the training rows of 1 of 3 refits"));
+    let evaluated = folder.done(&[&["evaluate"], &table[..], &["--methods=ridge,mean", "--folds=3"]].concat());
+    assert_eq!(evaluated.err.matches(&format!("{tell}fold ")).count(), 1, "{}", evaluated.err);
+    assert!(!evaluated.out.contains("NaN"), "{}", evaluated.out);
 }

@@ -37,7 +37,9 @@ impl Method for Recipe<'_> {
     }
 
     fn fit(&self, data: &Dataset, _: &Plan<'_>) -> Result<Box<dyn Predictor>> {
-        Ok(Box::new(fit_observed(data, self.settings, &|_| (self.tell)())?))
+        let transform = self.settings.transform.among(data.target_names());
+        let settings = Settings { transform, ..self.settings.clone() };
+        Ok(Box::new(fit_observed(data, &settings, &|_| (self.tell)())?))
     }
 }
 
@@ -57,7 +59,8 @@ impl From<Error> for Halt {
 /// regression and the training mean beside it, on the same folds.
 ///
 /// Fits run side by side on as many threads as the rayon pool of the caller has, one thread each, and give the same bits
-/// for any number. The observer sees every step of every refit and may ask to stop: then there is no check. Beside
+/// for any number. A target of which the training rows of a fold have no value is not scored in that fold, and
+/// [`Check::unscored`] counts such folds. The observer sees every step of every refit and may ask to stop: then there is no check. Beside
 /// the check come the predictions of every fold, whose rows are those of [`Folds::test`].
 pub fn check(
     settings: &Settings,
@@ -85,10 +88,14 @@ pub fn check(
             done.fetch_add(1, Ordering::Relaxed);
         }
         // A refit that was stopped early does not count.
-        if tell().is_break() { Err(Halt::Asked) } else { Ok(result?.held_out) }
+        if tell().is_break() {
+            Err(Halt::Asked)
+        } else {
+            result.map(|fold| (fold.held_out, fold.unknown)).map_err(Halt::from)
+        }
     });
-    let held_out = match found {
-        Ok(held_out) => held_out,
+    let (held_out, unknown): (Vec<HeldOut>, Vec<Vec<usize>>) = match found {
+        Ok(found) => found.into_iter().unzip(),
         Err(Halt::Asked) => return Ok(None),
         Err(Halt::Failed(problem)) => return Err(problem),
     };
@@ -101,8 +108,19 @@ pub fn check(
         model: OutOfFold::new(&model)?,
         ridge: OutOfFold::new(&of(1))?,
         mean: OutOfFold::new(&of(2))?,
+        unscored: counted(unknown.iter().step_by(methods.len()).flatten(), training.roles().targets.len()),
     };
     Ok(Some((check, model)))
+}
+
+/// How often each of these tasks comes; nothing if none does.
+fn counted<'a>(tasks: impl Iterator<Item = &'a usize>, count: usize) -> Vec<usize> {
+    let mut out = Vec::new();
+    for &task in tasks {
+        out.resize(count, 0);
+        out[task] += 1;
+    }
+    out
 }
 
 /// Most rows of a sample that ridge regression learns from beside a model that was scored on held-out rows.
@@ -134,6 +152,7 @@ pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, se
         model,
         ridge: scored(&ridge)?,
         mean: scored(&mean)?,
+        unscored: Vec::new(),
     })
 }
 
@@ -234,6 +253,39 @@ mod tests {
         let other = Dataset::new(inputs, other).unwrap();
         let [before, after] = [&data, &other].map(|data| run(data, &folds, 1).1.remove(0));
         assert_eq!((before.mean, before.std), (after.mean, after.std));
+    }
+
+    /// Of the first target fold 1 alone has values: it is tested on them, and trained on none.
+    #[test]
+    fn a_target_that_no_training_row_knows_is_not_scored() {
+        let (data, folds) =
+            (data(), Folds::from_lists(40, vec![(0..10).collect(), (20..40).collect()], "test").unwrap());
+        let (inputs, known) = (data.inputs().to_owned(), data.targets());
+        let gaps = Mat::from_fn(40, 2, |n, c| if c == 0 && n >= 10 { f64::NAN } else { known[(n, c)] });
+        let gaps = Dataset::new(inputs.clone(), gaps).unwrap();
+        let own = vec![("y1".to_owned(), rffblr::TransformChoice::None)];
+        let transform = rffblr::TargetTransforms::ByName { usual: rffblr::TransformChoice::None, own };
+        let settings = Settings { transform, ..Settings::DEFAULT };
+        let run = |data: &Dataset, settings: &Settings| {
+            check(settings, &table(data), &folds, SplitBy::Custom, &|_| ControlFlow::Continue(())).unwrap().unwrap()
+        };
+        assert_eq!(gaps.target_names()[0], "y1");
+        let (found, held_out) = run(&gaps, &settings);
+        assert_eq!(found.unscored, [1, 0]);
+        let tell = "Target \"y1\" has no value in the training rows of 1 of 2 refits and is not scored there.";
+        assert_eq!(found.notes(gaps.target_names()), [tell]);
+        for method in [&found.model, &found.ridge, &found.mean] {
+            let each = &method.scores.per_task;
+            assert_eq!(each.observed, [0, 30]);
+            assert!(each.r2[0].is_nan() && each.r2[1].is_finite() && method.scores.task_r2 == each.r2[1]);
+        }
+        assert!(held_out[0].mean.col(0).iter().all(|cell| cell.is_nan()));
+        // The other target is learned in fold 1 as if it were alone.
+        let second =
+            Dataset::named(inputs, known.subcols(1, 1).to_owned(), data.input_names().to_vec(), vec!["y2".into()]);
+        let plain = Settings { transform: rffblr::TargetTransforms::NONE, ..Settings::DEFAULT };
+        let alone = run(&second.unwrap(), &plain).1;
+        assert_eq!(alone[0].mean.col(0), held_out[0].mean.col(1));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Jobs that run side by side.
 
 use rffblr::Error;
+use rffblr::internals::{ended_by, flag};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::ScopedJoinHandle;
 
 /// Runs jobs 0, 1, … on this many workers and gives the results in order, or the error of the first
 /// job that failed. Each worker is a pool of one thread, so that no job takes time from another.
@@ -25,15 +28,49 @@ pub fn in_parallel<T: Send, E: From<Error> + Send>(
         }
     };
     let pools: Vec<rayon::ThreadPool> = (0..workers)
-        .map(|_| rayon::ThreadPoolBuilder::new().num_threads(1).build())
+        .map(|_| pool())
         .collect::<Result<_, _>>()
         .map_err(|problem| Error::Threads(problem.to_string()))?;
     std::thread::scope(|scope| {
-        for pool in &pools {
-            scope.spawn(|| pool.install(work));
+        let started: Vec<_> = pools.iter().map(|pool| scope.spawn(|| pool.install(work))).collect();
+        let ended: Vec<_> = started.into_iter().map(ScopedJoinHandle::join).collect();
+        if let Some(unwound) = ended.into_iter().find_map(Result::err) {
+            resume_unwind(unwound);
         }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
+}
+
+/// One thread with the name of this one, whose work ends when that of this one is to end.
+fn pool() -> Result<rayon::ThreadPool, rayon::ThreadPoolBuildError> {
+    let (flag, name) = (flag(), std::thread::current().name().unwrap_or_default().to_owned());
+    let start = move |_| flag.iter().for_each(|flag| ended_by(flag.clone()));
+    rayon::ThreadPoolBuilder::new().num_threads(1).thread_name(move |_| name.clone()).start_handler(start).build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rffblr::internals::{Interrupted, go_on};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    #[test]
+    fn jobs_end_when_the_work_they_are_part_of_is_to_end() {
+        let raised = Arc::new(AtomicBool::new(false));
+        let shared = raised.clone();
+        let ended = std::thread::spawn(move || {
+            ended_by(shared);
+            let job = |_| -> Result<(), Error> {
+                loop {
+                    raised.store(true, Ordering::Relaxed);
+                    go_on();
+                }
+            };
+            catch_unwind(AssertUnwindSafe(|| in_parallel(2, 5, job))).unwrap_err().is::<Interrupted>()
+        });
+        assert!(ended.join().unwrap());
+    }
 }

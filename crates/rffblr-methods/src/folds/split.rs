@@ -12,8 +12,10 @@ pub struct Split {
     pub train: Dataset,
     /// Inputs to predict from.
     pub test_inputs: Mat<f64>,
-    /// What should come out; NaN cells are not scored.
+    /// What should come out, of the targets that are learned; NaN cells are not scored.
     pub test_targets: Mat<f64>,
+    /// Numbers of the targets of which no training row has a value, rising: they are not learned.
+    pub unknown: Vec<usize>,
 }
 
 impl Split {
@@ -28,6 +30,6 @@ impl Split {
         let (encoder, train) = training.part(&rows)?;
         let test = folds.test().get(fold).map(Vec::as_slice).unwrap_or_default();
         let (test_inputs, test_targets) = training.held_out(&encoder, test)?;
-        Ok((Split { train, test_inputs, test_targets }, rows))
+        Ok((Split { train, test_inputs, test_targets, unknown: training.unknown(&rows) }, rows))
     }
 }

@@ -109,11 +109,25 @@ impl TrainingTable {
         (self.encoder, self.data, self.rows, self.notes)
     }
 
-    /// What is learned from some rows of the table alone: a fold trains on it.
+    /// What is learned from some rows of the table alone: a fold trains on it. Targets of [`unknown`](Self::unknown) in
+    /// these rows are left out.
     pub fn part(&self, rows: &[usize]) -> Result<(Encoder, Dataset)> {
-        let (encoder, _) = Encoder::learn(&self.table, rows, &self.roles, self.encoder.missing_inputs())?;
+        let (mut roles, unknown) = (self.roles.clone(), self.unknown(rows));
+        if unknown.len() < roles.targets.len() {
+            unknown.iter().rev().for_each(|&task| roles.ignore.push(roles.targets.remove(task)));
+        }
+        let (encoder, _) = Encoder::learn(&self.table, rows, &roles, self.encoder.missing_inputs())?;
         let data = dataset(&encoder, &self.table, rows, self.weights.as_ref())?;
         Ok((encoder, data))
+    }
+
+    /// Numbers of the targets of which some rows of the table, those of weight zero aside, have no value; rising.
+    pub fn unknown(&self, rows: &[usize]) -> Vec<usize> {
+        let (targets, weights) = (self.data.targets(), self.data.weights());
+        let rows: Vec<usize> = rows.iter().filter_map(|row| self.rows.binary_search(row).ok()).collect();
+        let counts = |row: usize| weights.is_none_or(|weights| weights[row] > 0.0);
+        let known = |task: usize| rows.iter().any(|&row| counts(row) && !targets[(row, task)].is_nan());
+        (0..targets.ncols()).filter(|&task| !known(task)).collect()
     }
 
     /// Inputs and targets of some rows to judge predictions by, as an encoder of other rows of this table sees them. A

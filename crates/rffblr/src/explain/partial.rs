@@ -316,6 +316,7 @@ fn averaged_kernel(machine: &KernelMachine, over: &Averaging<'_>, points: Rows<'
     };
     let families: Vec<(Vec<f64>, Vec<f64>)> = (0..centres.nrows()).into_par_iter().map(one_centre).collect();
     for v in 0..values.nrows() {
+        go_on();
         for (product, (rbf, laplace_l1)) in out.col_as_slice_mut(v).iter_mut().zip(&families) {
             *product = kernel.sum(*product, rbf[v], laplace_l1[v]);
         }

@@ -35,10 +35,14 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Runs `f` on every column, in parallel if that pays, and returns what it gave in the order of the columns.
 pub fn map_columns<T: Send>(a: &mut Mat<f64>, threads: Threads, f: impl Fn(usize, &mut [f64]) -> T + Sync) -> Vec<T> {
+    let columns = a.ncols();
     // A column cell costs about as much as a few dozen multiplications of a matrix product.
-    if threads.par(32.0 * work(a.nrows(), a.ncols(), 1)) == Par::Seq {
-        go_on();
-        return (0..a.ncols()).map(|j| f(j, a.col_as_slice_mut(j))).collect();
+    if threads.par(32.0 * work(a.nrows(), columns, 1)) == Par::Seq {
+        let one = |j: usize| {
+            go_on();
+            f(j, a.col_as_slice_mut(j))
+        };
+        return (0..columns).map(one).collect();
     }
     a.as_mut()
         .par_col_iter_mut()

@@ -49,6 +49,25 @@ impl HeldOut {
         }
     }
 
+    /// The same among more tasks: those of these numbers, rising, were not predicted and are not scored.
+    pub fn with_unknown(self, tasks: &[usize]) -> HeldOut {
+        if tasks.is_empty() {
+            return self;
+        }
+        let count = self.truth.ncols() + tasks.len();
+        let known: Vec<usize> = (0..count).filter(|task| tasks.binary_search(task).is_err()).collect();
+        let of = |table: &Mat<f64>| {
+            let cell = |row, task| known.binary_search(&task).map_or(f64::NAN, |at| table[(row, at)]);
+            Mat::from_fn(table.nrows(), count, cell)
+        };
+        HeldOut {
+            truth: of(&self.truth),
+            mean: of(&self.mean),
+            std: self.std.as_ref().map(of),
+            own: self.own.as_ref().map(|own| own.map(of)),
+        }
+    }
+
     /// All scores, with the coverage of intervals of a level.
     pub fn scores(&self, level: f64, reference: ReferenceMean<'_>) -> Result<Scores, MetricsError> {
         let judged = self.judged()?;
@@ -236,6 +255,10 @@ pub struct Check {
     pub ridge: OutOfFold,
     /// The mean of each fold's training rows.
     pub mean: OutOfFold,
+    /// Of each task, the folds whose training rows have no value of it: there it is neither learned nor scored. Empty if
+    /// there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unscored: Vec<usize>,
 }
 
 impl Check {
@@ -256,6 +279,17 @@ impl Check {
         )
     }
 
+    /// What the scores of targets with these names leave out, a sentence for each.
+    pub fn notes(&self, targets: &[String]) -> Vec<String> {
+        let tell = |(name, &folds): (&String, &usize)| {
+            format!(
+                "Target \"{name}\" has no value in the training rows of {folds} of {} refits and is not scored there.",
+                self.folds
+            )
+        };
+        targets.iter().zip(&self.unscored).filter(|(_, folds)| **folds > 0).map(tell).collect()
+    }
+
     /// How rows were held out, in words.
     pub fn how(&self) -> String {
         match &self.split {
@@ -266,12 +300,15 @@ impl Check {
 
     /// What a model file must hold for the check to belong to a model with this many tasks.
     pub(crate) fn fits(&self, tasks: usize) -> bool {
-        [&self.model, &self.ridge, &self.mean].iter().all(|method| {
-            let each = &method.scores.per_task;
-            let optional = [&each.nlpd, &each.crps, &each.coverage].map(|list| list.as_ref().map_or(tasks, Vec::len));
-            let lists = [each.r2.len(), each.rrmse.len(), each.rmse.len(), each.mae.len(), method.r2_se.len()];
-            each.observed.len() == tasks && lists.iter().chain(&optional).all(|&count| count == tasks)
-        })
+        let listed = self.unscored.is_empty() || self.unscored.len() == tasks;
+        listed
+            && [&self.model, &self.ridge, &self.mean].iter().all(|method| {
+                let each = &method.scores.per_task;
+                let optional =
+                    [&each.nlpd, &each.crps, &each.coverage].map(|list| list.as_ref().map_or(tasks, Vec::len));
+                let lists = [each.r2.len(), each.rrmse.len(), each.rmse.len(), each.mae.len(), method.r2_se.len()];
+                each.observed.len() == tasks && lists.iter().chain(&optional).all(|&count| count == tasks)
+            })
     }
 }
 

@@ -75,6 +75,17 @@ impl TargetTransforms {
         Ok(targets.iter().map(of).collect())
     }
 
+    /// The choices of some of the targets alone.
+    pub fn among(&self, targets: &[String]) -> TargetTransforms {
+        match self {
+            TargetTransforms::All(usual) => TargetTransforms::All(*usual),
+            TargetTransforms::ByName { usual, own } => {
+                let own = own.iter().filter(|(name, _)| targets.contains(name)).cloned().collect();
+                TargetTransforms::ByName { usual: *usual, own }
+            }
+        }
+    }
+
     /// What holds for all targets, and for those that are named.
     fn parts(&self) -> (TransformChoice, &[(String, TransformChoice)]) {
         match self {

@@ -203,7 +203,15 @@ fn a_check_is_kept_and_holds_no_row() {
     };
     let scores = OutOfFold::new(&[0, 1, 2].map(fold)).unwrap();
     let split = SplitBy::Random { seed: 1 };
-    let found = Check { split, folds: 3, rows: 30, model: scores.clone(), ridge: scores.clone(), mean: scores };
+    let found = Check {
+        split,
+        folds: 3,
+        rows: 30,
+        model: scores.clone(),
+        ridge: scores.clone(),
+        mean: scores,
+        unscored: Vec::new(),
+    };
     let text = fit(&data, &settings).unwrap().with_check(found.clone()).unwrap().to_json().unwrap();
     let loaded = Model::from_json(&text).unwrap();
     assert_eq!((loaded.check(), loaded.to_json().unwrap()), (Some(&found), text.clone()));

@@ -77,6 +77,7 @@ fn check() -> Check {
         model: scored(&prediction(), Some(&spread())),
         ridge: scored(&mean, None),
         mean: scored(&mean, None),
+        unscored: Vec::new(),
     }
 }
 
@@ -95,6 +96,9 @@ fn a_check_is_a_sentence_and_a_record() {
     let mut short = check.clone();
     short.ridge.scores.per_task.rmse.pop();
     assert!(!short.fits(3));
+    let gaps = Check { unscored: vec![0, 2, 0], ..check.clone() };
+    assert!(gaps.fits(3) && serde_json::from_str::<Check>(&serde_json::to_string(&gaps).unwrap()).unwrap() == gaps);
+    assert!(!Check { unscored: vec![1], ..check.clone() }.fits(3));
     let constant = OutOfFold::new(&folds(&table(&[[1.0], [1.0]]), &table(&[[1.0], [2.0]]), None, &[1, 1])).unwrap();
     let nothing = Check { model: constant, ..check };
     assert!(nothing.headline().starts_with("No target varies"));
