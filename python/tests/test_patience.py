@@ -44,7 +44,7 @@ def interrupted(work, after):
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
 @pytest.mark.parametrize(
     "estimator, rows",
-    [(RFFBLRRegressor(), 1500), (RFFBLRRegressor(form=Cosines(tolerance=1e-12)), 1000), (baselines.SBELM(), 300)],
+    [(RFFBLRRegressor(), 3000), (RFFBLRRegressor(form=Cosines(tolerance=1e-12)), 1000), (baselines.SBELM(), 300)],
 )
 def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
     X, Y = smooth(rows=rows, inputs=10, targets=4)

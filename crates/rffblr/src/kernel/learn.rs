@@ -1,10 +1,10 @@
 //! Learning the kernel by type-II MAP: log marginal likelihood plus log prior, its gradient, and its maximisation by
 //! L-BFGS (equations 25 and 26).
 
-use super::Kernel;
 use super::ascent::{Curvature, End, Start, Summit, Tolerance, climb};
 use super::hyper::{HyperPrior, INPUT_SCALES, NOISE, RANGE, SCALE, VARIANCE, pack, unpack};
 use super::pairs::{self, Distance, pull};
+use super::{Kernel, cell};
 use crate::error::{Error, Result};
 use crate::linalg::{Accumulate, Cholesky, Mat, Threads, dot, map_lower, outer, scaled_outer};
 use crate::problem::Problem;
@@ -116,7 +116,7 @@ impl Tables {
 
     fn set(&mut self, kernel: &Kernel, x: &Mat<f64>, threads: Threads) {
         let Tables { products, square, rbf, laplace_l1, gram } = self;
-        map_lower([gram, rbf, laplace_l1], threads, |j, [gram, rbf, laplace_l1]| {
+        map_lower([gram, rbf, laplace_l1], cell(x.ncols()), threads, |j, [gram, rbf, laplace_l1]| {
             gram.copy_from_slice(&products.col_as_slice(j)[j..]);
             rbf.copy_from_slice(&square.col_as_slice(j)[j..]);
             let absolute = Distance::Absolute;
@@ -175,7 +175,7 @@ impl<'a> Evidence<'a> {
             noise_slope -= 0.5 * tasks * (mass - count as f64) * own / noise;
             match &group.rows {
                 None => {
-                    _ = map_lower([&mut self.slope], self.threads, |j, [to]| {
+                    _ = map_lower([&mut self.slope], 16, self.threads, |j, [to]| {
                         let (from, u) = (left.col_as_slice(j)[j..].iter(), -tasks * group.root[j]);
                         to.iter_mut().zip(from).zip(&group.root[j..]).for_each(|((to, from), v)| *to += from * u * v);
                     })
@@ -203,7 +203,7 @@ impl<'a> Evidence<'a> {
         let (tables, slope, x) = (&mut self.tables, &self.slope, &self.problem.inputs);
         let mut gradient = vec![0.0; self.prior.mean.len()];
         let (products, square, rbf) = (&tables.products, &tables.square, &tables.rbf);
-        let columns = map_lower([&mut tables.laplace_l1], self.threads, |j, [laplace_l1]| {
+        let columns = map_lower([&mut tables.laplace_l1], 16, self.threads, |j, [laplace_l1]| {
             let below = |from| lower_column(from, j);
             pairs::weigh(below(slope), below(products), below(rbf), below(square), laplace_l1)
         });

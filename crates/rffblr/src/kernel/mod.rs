@@ -25,9 +25,15 @@ pub(crate) use machines::{Machines, Member, Shared};
 pub(crate) use noise::best_noise;
 pub(crate) use pairs::exponentials;
 
-use crate::linalg::{Accumulate, Mat, MatRef, Threads, map_columns, map_lower, multiply, outer};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, map_lower, multiply, outer};
 use pairs::Distance;
 use serde::{Deserialize, Serialize};
+
+/// What κ of a pair of rows costs, in multiplications of a matrix product, with so many terms of distances: two exponentials
+/// take as long as some fifty.
+fn cell(terms: usize) -> usize {
+    50 + 8 * terms
+}
 
 /// One summand of the kernel: prior variance v and bandwidth γ.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -190,7 +196,9 @@ impl Kernel {
         let rows = x.nrows();
         let mut gram = Mat::zeros(rows, rows);
         outer(gram.as_mut(), Accumulate::Replace, x.as_ref(), threads);
-        map_lower([&mut gram], threads, |j, [column]| self.complete((x, j), (x.as_ref(), j), column));
+        map_lower([&mut gram], cell(2 * x.ncols()), threads, |j, [column]| {
+            self.complete((x, j), (x.as_ref(), j), column)
+        });
         gram
     }
 
@@ -198,7 +206,7 @@ impl Kernel {
     #[doc(hidden)]
     pub fn cross(&self, x: &Mat<f64>, new: MatRef<'_, f64>, threads: Threads) -> Mat<f64> {
         let mut out = multiply(x.as_ref(), new.transpose(), threads);
-        map_columns(&mut out, threads, |j, column| self.complete((x, 0), (new, j), column));
+        pairs::each_column(&mut out, x.ncols(), threads, |j, column| self.complete((x, 0), (new, j), column));
         out
     }
 

@@ -195,7 +195,7 @@ pub(super) fn between(x: &Mat<f64>, new: MatRef<'_, f64>, distance: Distance, r:
 }
 
 /// Runs `f` on every column; a cell costs as much as there are inputs.
-fn each_column(out: &mut Mat<f64>, inputs: usize, threads: Threads, f: impl Fn(usize, &mut [f64]) + Sync) {
+pub(super) fn each_column(out: &mut Mat<f64>, inputs: usize, threads: Threads, f: impl Fn(usize, &mut [f64]) + Sync) {
     let (rows, columns) = out.shape();
     if threads == Threads::ONE || rows * columns * inputs < 200_000 {
         for j in 0..columns {

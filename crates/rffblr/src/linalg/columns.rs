@@ -57,9 +57,10 @@ pub fn map_columns<T: Send>(a: &mut Mat<f64>, threads: Threads, f: impl Fn(usize
 }
 
 /// Runs `f` on every column of some square matrices of one size, from its diagonal on, in parallel if that pays, and returns
-/// what it gave in the order of the columns.
+/// what it gave in the order of the columns. A cell costs as much as so many multiplications of a matrix product.
 pub fn map_lower<const K: usize, T: Send>(
     matrices: [&mut Mat<f64>; K],
+    cell: usize,
     threads: Threads,
     f: impl Fn(usize, [&mut [f64]; K]) -> T + Sync,
 ) -> Vec<T> {
@@ -74,7 +75,7 @@ pub fn map_lower<const K: usize, T: Send>(
         f(j, columns)
     };
     let columns = (0..size).map(|_| columns.each_mut().map(|next| below(next.next().expect("matrices of one size"))));
-    if threads.par(16.0 * work(size, size, K)) == Par::Seq {
+    if threads.par(work(size, size, cell) / 2.0) == Par::Seq {
         return columns.enumerate().map(one).collect();
     }
     columns.collect::<Vec<_>>().into_par_iter().enumerate().with_min_len(16).map(one).collect()
