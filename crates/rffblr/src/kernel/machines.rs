@@ -6,8 +6,12 @@ use crate::linalg::{Mat, MatRef, Threads};
 use crate::problem::{Problem, places, spread};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// Most rows of machines that are fitted side by side.
+const SIDE_BY_SIDE: usize = 1024;
 
 /// Hyper-parameters that some tasks share. With the training data they determine their machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,7 +55,12 @@ impl Machines {
             };
             Ok(Member { tasks: tasks.clone(), machine })
         };
-        Ok(Machines::from_members(groups.iter().map(member).collect::<Result<_>>()?))
+        // Of few rows, a factor keeps one thread busy, and several have room.
+        let members = match threads == Threads::ONE || problem.inputs.nrows() > SIDE_BY_SIDE {
+            true => groups.iter().map(member).collect::<Result<_>>()?,
+            false => groups.par_iter().map(member).collect::<Result<_>>()?,
+        };
+        Ok(Machines::from_members(members))
     }
 
     /// Machines with the same inputs that together have every task once.
