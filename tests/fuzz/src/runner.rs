@@ -11,12 +11,14 @@ use std::time::{Duration, Instant};
 /// Longest input, longest time and most memory of one execution.
 const LONGEST: usize = 1 << 16;
 const HANGING: Duration = Duration::from_secs(20);
+/// How often a thread looks what is running.
+const LOOK: Duration = Duration::from_millis(500);
 const MOST_MEMORY: usize = 512 << 20;
 /// Most inputs that are kept to be changed.
 const MOST_KEPT: usize = 2000;
 
-/// What is running: the name of the target, its input and when it began.
-static RUNNING: Mutex<Option<(&'static str, Vec<u8>, Instant)>> = Mutex::new(None);
+/// What is running: the name of the target, its input and how often it was seen there.
+static RUNNING: Mutex<Option<(&'static str, Vec<u8>, u128)>> = Mutex::new(None);
 /// Where the last panic was, and what it said.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
@@ -45,10 +47,14 @@ pub fn prepare() {
     let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     std::thread::spawn(|| {
         loop {
-            std::thread::sleep(Duration::from_millis(500));
-            let hangs = RUNNING
-                .lock()
-                .is_ok_and(|running| running.as_ref().is_some_and(|(_, _, since)| since.elapsed() > HANGING));
+            std::thread::sleep(LOOK);
+            // Looks are counted, not seconds: a process that was stopped for a while does not hang.
+            let hangs = RUNNING.lock().is_ok_and(|mut running| {
+                running.as_mut().is_some_and(|(_, _, seen)| {
+                    *seen += 1;
+                    *seen * LOOK.as_millis() > HANGING.as_millis()
+                })
+            });
             if hangs {
                 end("hangs");
             }
@@ -130,7 +136,7 @@ fn run_here(name: &'static str, time: Duration, seed: u64) -> Outcome {
 /// What the target says of an input, or what is wrong with that.
 fn tried(target: &Target, input: &[u8]) -> Result<String, String> {
     if let Ok(mut running) = RUNNING.lock() {
-        *running = Some((target.name, input.to_vec(), Instant::now()));
+        *running = Some((target.name, input.to_vec(), 0));
     }
     let (result, bytes) = memory::most_during(|| catch_unwind(AssertUnwindSafe(|| (target.run)(input))));
     if let Ok(mut running) = RUNNING.lock() {
