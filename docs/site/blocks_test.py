@@ -51,6 +51,7 @@ def main() -> None:
         shown = runner.page("page.md", wrong[0].replace("~~~", FENCE), Path(folder), "it needs a cluster")
         assert shown.left and not shown.problems
     assert same("", "") and not same("", "a") and not same("a", "")
+    assert same("1.595951779455751,2\n", "1.595951779455747,2\n") and not same("1.5959517794\n", "1.5959617794\n")
     assert slug("`rffblr fit`: 90 % of *R²*?") == "rffblr-fit-90--of-r²"
 
     # Links: to a page, to an anchor, to a file; and those that lead nowhere.
