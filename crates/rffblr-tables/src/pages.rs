@@ -1,4 +1,4 @@
-//! The pages of a Parquet file, looked at before they are unpacked: a few bytes can claim to hold gigabytes.
+//! Description and pages of a Parquet file, looked at before they are unpacked: a few bytes can claim to hold gigabytes.
 
 use std::io::{self, Read};
 
@@ -12,6 +12,7 @@ use rffblr::memory::require;
 /// An error if a file holds pages that are absurdly larger than what they are packed into, unless that is allowed, or if
 /// those of all columns do not fit into memory together.
 pub(super) fn check(file: &str, input: &impl ChunkReader, allowed: bool) -> Result<(), TableError> {
+    check_children(file, input)?;
     let damaged = |message: String| TableError::Damaged { file: file.to_owned(), format: "Parquet", message };
     let metadata = ParquetMetaDataReader::new().parse_and_finish(input).map_err(|error| damaged(error.to_string()))?;
     for group in metadata.row_groups() {
@@ -37,13 +38,27 @@ pub(super) fn check(file: &str, input: &impl ChunkReader, allowed: bool) -> Resu
     Ok(())
 }
 
+/// An error if a column is said to consist of more columns than the description has bytes: memory is set aside for them all.
+pub(super) fn check_children(file: &str, input: &impl ChunkReader) -> Result<(), TableError> {
+    const END: u64 = 8;
+    let damaged = |message: String| TableError::Damaged { file: file.to_owned(), format: "Parquet", message };
+    // What is wrong with a file without a description is said by who reads it.
+    let Some(start) = input.len().checked_sub(END) else { return Ok(()) };
+    let end = input.get_bytes(start, END as usize).map_err(|error| damaged(error.to_string()))?;
+    let length = end.first_chunk().map_or(0, |length| u64::from(u32::from_le_bytes(*length)));
+    let Some(start) = start.checked_sub(length).filter(|_| end.ends_with(b"PAR1")) else { return Ok(()) };
+    let reader = input.get_read(start).map_err(|error| damaged(error.to_string()))?;
+    let mut header = Header { input: reader, left: length };
+    header.children(length).map_err(|problem| damaged(format!("its description: {problem}")))
+}
+
 /// Bytes of a page as it is stored and as it is unpacked.
 struct Page {
     packed: u64,
     unpacked: u64,
 }
 
-/// The header of a page, which is a struct of Thrift's compact protocol.
+/// The header of a page, or the description of a file: structs of Thrift's compact protocol.
 struct Header<R> {
     input: R,
     /// Bytes that may still be read.
@@ -53,6 +68,8 @@ struct Header<R> {
 /// Most structs inside each other.
 const DEEPEST: usize = 8;
 /// Kinds of fields.
+const INTEGER: u8 = 5;
+const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
 impl<R: Read> Header<R> {
@@ -61,7 +78,7 @@ impl<R: Read> Header<R> {
         while let Some(kind) = self.field(&mut id)? {
             match (id, kind) {
                 // The sizes are fields 2 and 3, 32-bit numbers.
-                (2 | 3, 5) => sizes[usize::from(id == 3)] = Some(self.number()?),
+                (2 | 3, INTEGER) => sizes[usize::from(id == 3)] = Some(self.number()?),
                 _ => self.skip(kind, 0)?,
             }
         }
@@ -71,6 +88,40 @@ impl<R: Read> Header<R> {
             size.ok_or_else(|| io::Error::other("its size is missing or negative"))
         };
         Ok(Page { unpacked: size(sizes[0])?, packed: size(sizes[1])? })
+    }
+
+    /// An error if an element of the schema has more children than this. The schema is field 2 of the description, and the
+    /// number of children field 5 of each of its elements.
+    fn children(&mut self, most: u64) -> io::Result<()> {
+        let mut id = 0;
+        while let Some(kind) = self.field(&mut id)? {
+            if (id, kind) != (2, LIST) {
+                self.skip(kind, 0)?;
+                continue;
+            }
+            let (kind, count) = self.list()?;
+            for _ in 0..if kind == STRUCT { count } else { 0 } {
+                let mut id = 0;
+                while let Some(kind) = self.field(&mut id)? {
+                    match (id, kind) {
+                        (5, INTEGER) if self.number()? / 2 > most => {
+                            return Err(io::Error::other("a column of more columns than it can hold"));
+                        }
+                        (5, INTEGER) => {}
+                        _ => self.skip(kind, 0)?,
+                    }
+                }
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Kind and number of the elements of a list.
+    fn list(&mut self) -> io::Result<(u8, u64)> {
+        let byte = self.byte()?;
+        let count = if byte >> 4 == 15 { self.number()? } else { u64::from(byte >> 4) };
+        Ok((byte & 15, count))
     }
 
     /// The kind of the next field, whose number is put into `id`; `None` at the end of a struct.
@@ -103,11 +154,10 @@ impl<R: Read> Header<R> {
                 let length = self.number()?;
                 self.bytes(length)
             }
-            9 | 10 => {
-                let byte = self.byte()?;
-                let count = if byte >> 4 == 15 { self.number()? } else { u64::from(byte >> 4) };
+            LIST | 10 => {
+                let (kind, count) = self.list()?;
                 for _ in 0..count {
-                    match byte & 15 {
+                    match kind {
                         // In a list these have a byte each.
                         1 | 2 => self.bytes(1)?,
                         kind => self.skip(kind, depth + 1)?,
@@ -168,6 +218,17 @@ mod tests {
         let inner = [0x15, 2, 0x18, 3, b'a', b'b', b'c', 0x19, 0x25, 2, 4, 0x11, 0];
         let bytes = [&[0x15, 0, 0x15, 0xd8, 4, 0x15, 40, 0x2c][..], &inner, &[0, 9, 9]].concat();
         assert_eq!(page(&bytes).unwrap(), (20, 300, 2));
+    }
+
+    /// Version 2; a schema of two elements, of which the first has a name and some children.
+    #[test]
+    fn a_column_cannot_have_more_columns_than_fit() {
+        let children = |count: &[u8]| {
+            let bytes = [&[0x15, 4, 0x19, 0x2c, 0x48, 1, b'a', 0x15][..], count, &[0, 0x15, 2, 0, 0]].concat();
+            Header { input: &bytes[..], left: bytes.len() as u64 }.children(100)
+        };
+        assert!(children(&[2]).is_ok() && children(&[200, 1]).is_ok());
+        assert!(children(&[202, 1]).is_err() && children(&[254, 255, 255, 255, 15]).is_err());
     }
 
     #[test]

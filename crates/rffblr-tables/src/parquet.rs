@@ -141,6 +141,7 @@ fn read_whole(file: &str, input: impl ChunkReader + 'static, options: &ReadOptio
 
 /// A file whose description is read; its rows are not.
 pub(super) fn reader<R: ChunkReader + 'static>(file: &str, input: R) -> Result<SerializedFileReader<R>, TableError> {
+    pages::check_children(file, &input)?;
     SerializedFileReader::new(input).map_err(|error| damaged(file, error))
 }
 
