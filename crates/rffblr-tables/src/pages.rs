@@ -69,8 +69,13 @@ struct Header<R> {
 const DEEPEST: usize = 8;
 /// Kinds of fields.
 const INTEGER: u8 = 5;
+const TEXT: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
+
+fn wrong_kind() -> io::Error {
+    io::Error::other("a field of the wrong kind")
+}
 
 impl<R: Read> Header<R> {
     fn page(&mut self) -> io::Result<Page> {
@@ -91,28 +96,34 @@ impl<R: Read> Header<R> {
     }
 
     /// An error if an element of the schema has more children than this. The schema is field 2 of the description, and the
-    /// number of children field 5 of each of its elements.
+    /// number of children field 5 of each of its elements. Whoever reads a field next takes its kind for granted: so
+    /// fields must be of the kinds that they should be.
     fn children(&mut self, most: u64) -> io::Result<()> {
         let mut id = 0;
         while let Some(kind) = self.field(&mut id)? {
-            if (id, kind) != (2, LIST) {
-                self.skip(kind, 0)?;
-                continue;
+            match (id, kind) {
+                (1, INTEGER) => self.skip(kind, 0)?,
+                (2, LIST) => match self.list()? {
+                    (STRUCT, count) => return (0..count).try_for_each(|_| self.element(most)),
+                    _ => return Err(wrong_kind()),
+                },
+                _ => return Err(wrong_kind()),
             }
-            let (kind, count) = self.list()?;
-            for _ in 0..if kind == STRUCT { count } else { 0 } {
-                let mut id = 0;
-                while let Some(kind) = self.field(&mut id)? {
-                    match (id, kind) {
-                        (5, INTEGER) if self.number()? / 2 > most => {
-                            return Err(io::Error::other("a column of more columns than it can hold"));
-                        }
-                        (5, INTEGER) => {}
-                        _ => self.skip(kind, 0)?,
-                    }
+        }
+        Ok(())
+    }
+
+    fn element(&mut self, most: u64) -> io::Result<()> {
+        let mut id = 0;
+        while let Some(kind) = self.field(&mut id)? {
+            match (id, kind) {
+                (5, INTEGER) if self.number()? / 2 > most => {
+                    return Err(io::Error::other("a column of more columns than it can hold"));
                 }
+                (5, INTEGER) => {}
+                (1..=3 | 6..=9, INTEGER) | (4, TEXT) | (10, STRUCT) | (11.., _) => self.skip(kind, 0)?,
+                _ => return Err(wrong_kind()),
             }
-            return Ok(());
         }
         Ok(())
     }
@@ -150,7 +161,7 @@ impl<R: Read> Header<R> {
             3 => self.bytes(1),
             4..=6 => self.number().map(drop),
             7 => self.bytes(8),
-            8 => {
+            TEXT => {
                 let length = self.number()?;
                 self.bytes(length)
             }
@@ -229,6 +240,9 @@ mod tests {
         };
         assert!(children(&[2]).is_ok() && children(&[200, 1]).is_ok());
         assert!(children(&[202, 1]).is_err() && children(&[254, 255, 255, 255, 15]).is_err());
+        // A name that says it is a list.
+        let bytes = [0x15, 4, 0x19, 0x1c, 0x49, 1, b'a', 0, 0];
+        assert!(Header { input: &bytes[..], left: bytes.len() as u64 }.children(100).is_err());
     }
 
     #[test]
