@@ -156,10 +156,11 @@ impl Explainer<'_> {
                 }
             }
         }
-        Ok(Shapley { base: self.base(&background)?, prediction, values, std, background: background.rows })
+        let base = if count == 0 { self.base(&background)? } else { left_over(&prediction, &values) };
+        Ok(Shapley { base, prediction, values, std, background: background.rows })
     }
 
-    /// Mean prediction over the background.
+    /// Mean prediction over the background, where no row is explained.
     fn base(&self, background: &Background) -> Result<Vec<f64>> {
         let rows = select_rows(self.rows.as_ref(), &background.rows);
         let mean = self.model.predict_function(rows.as_ref())?;
@@ -255,6 +256,12 @@ impl Explainer<'_> {
         };
         self.model.function.parts().into_iter().map(each).sum()
     }
+}
+
+/// The mean prediction over the background of each task: what the values leave of the first row's prediction. To predict the
+/// background would take as long as to explain a row.
+fn left_over(prediction: &Mat<f64>, values: &[Mat<f64>]) -> Vec<f64> {
+    values.iter().enumerate().map(|(c, values)| prediction[(0, c)] - values.row(0).iter().sum::<f64>()).collect()
 }
 
 /// Processor time for the explanations of this many rows.

@@ -50,6 +50,14 @@ fn values_are_those_of_all_coalitions_and_add_up() {
             let shapley = explainer.shapley(rows.as_ref(), 6).unwrap();
             assert_eq!(shapley.background.len(), 6);
             let from: Vec<Vec<f64>> = shapley.background.iter().map(|&n| row(data.inputs(), n)).collect();
+            let means = model.predict_mean(table(&from).as_ref()).unwrap();
+            let without_rows = explainer.shapley(rows.as_ref().subrows(0, 0), 6).unwrap();
+            for c in 0..2 {
+                let wanted = means.col_as_slice(c).iter().sum::<f64>() / 6.0;
+                for found in [shapley.base[c], without_rows.base[c]] {
+                    assert!((found - wanted).abs() < 1e-9, "{form}, {inputs} inputs: {found}, not {wanted}");
+                }
+            }
             for i in 0..3 {
                 let expected = brute_force(&model, &row(rows.as_ref(), i), &from, &singles(inputs));
                 for c in 0..2 {
