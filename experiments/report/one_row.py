@@ -1,4 +1,5 @@
-"""Processor milliseconds that the explanation of one row takes, one thread: python one_row.py EXAMPLE > raw/one_row.jsonl
+"""Milliseconds that the explanation of one row takes, elapsed on two threads and of the processor:
+python one_row.py EXAMPLE > raw/one_row.jsonl
 
 EXAMPLE is target/release/examples/one_row. A table of 1000 rows and 100 numbers, the same with a text of 300 levels in the
 place of a number, and those tables of time.py in which no column of numbers is said to be a text. Standard library only.
@@ -46,7 +47,7 @@ def tables() -> list[dict]:
 
 
 def record(example: str, name: str, words: list[str]) -> None:
-    done = subprocess.run([example, *words], env=os.environ | {"RAYON_NUM_THREADS": "1"}, capture_output=True)
+    done = subprocess.run([example, *words], env=os.environ | {"RAYON_NUM_THREADS": "2"}, capture_output=True)
     if done.returncode != 0:
         sys.exit(f"failed: {name}: {done.stderr.decode()}")
     print(json.dumps({"table": name} | json.loads(done.stdout)), flush=True)
