@@ -265,11 +265,15 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _shaped(self, table: Floats) -> Floats:
         return table[:, 0] if self._flat else table
 
+    def _placed(self) -> Any:
+        """The compiled model, where predictions are to be computed."""
+        return self.model_
+
     def _answer(self, X: Any, uncertain: bool) -> tuple[Floats, Floats | None]:
         """Mean and, if wanted and known, standard deviation, each rows × targets."""
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
-        mean, std, notes = self.model_.predict(inputs, uncertain, self._threads())
+        mean, std, notes = self._placed().predict(inputs, uncertain, self._threads())
         _warn(notes, 4)
         return self._all_targets(mean, 1), None if std is None else self._all_targets(std, 1)
 

@@ -62,6 +62,7 @@ class FeatureMap:
         rows: float,
         features: int | None = None,
         max_iterations: int | None = None,
+        device: str | None = None,
         seed: int = 0,
         missing: Literal["impute", "error"] = "impute",
         weights: Literal["relative", "repeats"] = "relative",
@@ -83,7 +84,7 @@ class FeatureMap:
             Number of cosines and sines; by default 512, or 1024 or 2048 if there are 100 rows for each.
         seed : int, default=0
             Seed of all random draws.
-        max_iterations, missing, weights, n_jobs, verbose
+        max_iterations, device, missing, weights, n_jobs, verbose
             As in :class:`RFFBLRRegressor`.
 
         Returns
@@ -95,6 +96,7 @@ class FeatureMap:
         estimator = RFFBLRRegressor(
             form=Drawn(features=None if features is None else whole("features", features, 2)),
             max_iterations=max_iterations,
+            device=device,
             missing=missing,
             weights=weights,
             random_state=seed,

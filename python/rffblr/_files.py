@@ -173,7 +173,7 @@ class FromFiles(Estimator):
         check_is_fitted(self)
         steps = Steps(self, None, None, None) if self.verbose else None
         rows, notes = _rffblr.predict_files(
-            self.model_, listed(paths), os.fspath(output), coverage, self._threads(), steps
+            self._placed(), listed(paths), os.fspath(output), coverage, self._threads(), steps
         )
         if steps:
             steps.end(f"predicted {rows} rows", [])

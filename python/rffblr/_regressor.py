@@ -147,6 +147,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         form: Form | None = None,
         max_iterations: int | None = None,
         target_transform: str | None = None,
+        device: str | None = None,
         missing: Literal["impute", "error"] = "impute",
         weights: Literal["relative", "repeats"] = "relative",
         random_state: int | np.random.RandomState | None = 0,
@@ -157,6 +158,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         self.form = form
         self.max_iterations = max_iterations
         self.target_transform = target_transform
+        self.device = device
         self.missing = missing
         self.weights = weights
         self.random_state = random_state
@@ -282,7 +284,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
 
     def _covariances(self, X: Any) -> Floats:
         inputs, _ = self._read_inputs(X, reset=False)
-        found, _ = self.model_.covariances(inputs, self._threads())
+        found, _ = self._placed().covariances(inputs, self._threads())
         return self._all_targets(abreast(found), -1)[..., 0 if self._flat else slice(None)]
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> Floats:
@@ -325,7 +327,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         """Point, standard deviation, ends of each interval and quantiles, each rows × targets; warns ``level`` frames up."""
         check_is_fitted(self)
         inputs, _ = self._read_inputs(X, reset=False)
-        found = self.model_.distribution(inputs, point, list(coverages), list(quantiles), self._threads())
+        found = self._placed().distribution(inputs, point, list(coverages), list(quantiles), self._threads())
         tables = [self._all_targets(table, 1) for table in found[0]]
         _warn(found[1], level)
         return tables
@@ -365,9 +367,14 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         texts = [] if self.form is None else self.form._texts()
         if isinstance(self.form, Sinusoids) and not self.form.sparsity:
             raise ValueError(f"sparsity={self.form.sparsity!r}: write a number above 0 and below 1; without it, Exact()")
-        given = [("max_iterations", self.max_iterations), ("target_transform", self.target_transform)]
+        given = [(name, getattr(self, name)) for name in ("max_iterations", "target_transform", "device")]
         texts += [(name, spelled(name, value)) for name, value in given if value is not None]
         return [*texts, ("seed", str(self._seed()))]
+
+    def _placed(self) -> _rffblr.Model:
+        # A model from a file or a pickle knows no device, and the parameter may have been changed since the fit.
+        self.model_ = self.model_.on("auto" if self.device is None else spelled("device", self.device))
+        return self.model_
 
     def _adopt(self, model: _rffblr.Model) -> None:
         self.model_ = model

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use rffblr::data::{Dataset, Encoder, MissingInputs, Weights};
 use rffblr::explain::VarianceShares;
 use rffblr::linalg::{Mat, MatRef};
-use rffblr::{Form, Iteration, Observer, Settings, fit_observed};
+use rffblr::{Device, Error, Form, Iteration, Observer, Settings, fit_observed};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -449,6 +449,17 @@ impl Model {
     /// What a check on held-out rows found; nothing if there was none.
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         check::facts(py, &self.model)
+    }
+
+    /// The model whose predictions this device computes: itself if it does already.
+    fn on<'py>(model: &Bound<'py, Model>, device: &str) -> PyResult<Bound<'py, Model>> {
+        let read = device.parse::<Device>();
+        let device = read.map_err(|problem| Failure::from(Error::Setting { name: "device", problem }))?;
+        let own = model.get();
+        match own.model.settings().device == device {
+            true => Ok(model.clone()),
+            false => Bound::new(model.py(), own.replaced_by((*own.model).clone().with_device(device))),
+        }
     }
 
     /// Writes the model file, whole or not at all.

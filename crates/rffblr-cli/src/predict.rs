@@ -10,7 +10,7 @@ use indicatif::ProgressBar;
 use rffblr::data::{EncodeError, Encoder, Note, NoteKind, names_among};
 use rffblr::linalg::Mat;
 use rffblr::metrics::ReferenceMean;
-use rffblr::{Model, Point, Prediction, PredictionColumns};
+use rffblr::{Device, Model, Point, Prediction, PredictionColumns};
 use rffblr_tables as table;
 use rffblr_tables::{Parts, ReadOptions, Table, TableFile, Values, Writer, write_csv, write_parquet};
 use serde_json::json;
@@ -49,6 +49,9 @@ pub struct Arguments {
     /// Write a JSON list with an object for each row, on standard output
     #[arg(long, conflicts_with = "output")]
     json: bool,
+    /// What computes: auto, cpu, cuda, or cuda:1 for the second GPU
+    #[arg(long, default_value_t)]
+    device: Device,
     #[command(flatten)]
     reading: ReadingArguments,
     /// Replace the output if it exists
@@ -94,7 +97,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_apart(path, [arguments.model.as_path(), &arguments.data])?;
         output::expect_writable(path, arguments.force)?;
     }
-    let model = Model::load(&arguments.model)?;
+    let model = Model::load(&arguments.model)?.with_device(arguments.device);
     let encoder = model.table_encoder();
     let mut options = arguments.reading.apply(encoder.read_options());
     if is_streamed(std::slice::from_ref(&arguments.data)) {

@@ -6,10 +6,10 @@ use crate::training::{advised, file_of, tell};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use rffblr::Model;
 use rffblr::data::{Encoder, Encoding, Note, Roles, TrainingTable};
 use rffblr::internals::hex;
 use rffblr::table::Values;
+use rffblr::{Device, Model};
 use rffblr_report::{Data, Labels, Options, Report};
 use rffblr_tables::ReadOptions;
 use sha2::{Digest, Sha256};
@@ -61,6 +61,9 @@ pub struct Arguments {
     /// the fit]
     #[arg(long, value_name = "NAME", requires = "data")]
     time: Option<String>,
+    /// What computes: auto, cpu, cuda, or cuda:1 for the second GPU
+    #[arg(long, default_value_t)]
+    device: Device,
     #[command(flatten)]
     reading: ReadingArguments,
     /// Replace files that exist
@@ -83,7 +86,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_apart(path, [&arguments.model].into_iter().chain(&table).map(PathBuf::as_path))?;
         output::expect_writable(path, arguments.force)?;
     }
-    let mut model = Model::load(&arguments.model)?;
+    let mut model = Model::load(&arguments.model)?.with_device(arguments.device);
     let source = table.map(|table| Source::read(&model, table, arguments)).transpose()?;
     let labels = arguments.labels.as_deref().map(|path| labels(path, &model)).transpose()?.unwrap_or_default();
     if let Some(source) = source.as_ref().filter(|source| !source.is_new) {

@@ -122,7 +122,13 @@ mod tests {
             usual: TransformChoice::None,
             own: vec![("price".into(), TransformChoice::Log)],
         };
-        let sparse = Settings { form: Form::Sinusoids { sparsity: 0.75 }, max_iterations: 3, seed: 9, transform: own };
+        let sparse = Settings {
+            form: Form::Sinusoids { sparsity: 0.75 },
+            max_iterations: 3,
+            seed: 9,
+            transform: own,
+            ..Settings::DEFAULT
+        };
         let unusual = CosineSettings {
             features: FeatureCount::Exactly(77),
             bandwidth: Bandwidth::Learned { start: Some(0.25) },

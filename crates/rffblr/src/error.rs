@@ -196,6 +196,9 @@ pub enum Error {
         /// Why.
         problem: Box<Error>,
     },
+    /// The device that was asked for cannot be used: what is missing, and what to do.
+    #[error("device {0}")]
+    Device(String),
     /// Threads could not be started.
     #[error("cannot start threads: {0}; use fewer of them")]
     Threads(String),

@@ -84,8 +84,8 @@ pub use model::{
     Verification, fit, fit_observed, memory_of_fit,
 };
 pub use settings::{
-    Bandwidth, CosineSettings, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, LinkScale, Noise, PRESETS,
-    Precision, Pruning, SETTINGS, Setting, Settings, TargetScale, TargetTransforms, TransformChoice,
+    Bandwidth, CosineSettings, Device, EXACT_ROWS, FeatureCount, Form, GammaPrior, InputScales, LinkScale, Noise,
+    PRESETS, Precision, Pruning, SETTINGS, Setting, Settings, TargetScale, TargetTransforms, TransformChoice,
 };
 pub use steps::{Iteration, Observer, Stop};
 pub use transform::{Law, Point, Shape, Transform};

@@ -164,3 +164,15 @@ fn a_model_of_numbers_reads_columns_by_their_names() {
     let probe = rffblr::linalg::Mat::from_fn(1, 2, |_, d| [5.0, 3.0][d]);
     assert_eq!(found[0].1[0], model.predict(probe.as_ref()).unwrap().mean[(0, 0)]);
 }
+
+#[test]
+fn the_device_changes_no_prediction_and_is_in_no_model() {
+    let folder = fitted();
+    folder.put("new.csv", NEW);
+    let predicted = |device: &str| folder.done(&["predict", "model.json", "new.csv", "-q", "--device", device]).out;
+    assert_eq!(predicted("cpu"), predicted("auto"));
+    let ran = folder.run(&["predict", "model.json", "new.csv", "--device", "gpu"]);
+    assert!(ran.code == 2 && ran.err.contains("cuda:1"), "{}", ran.err);
+    assert!(!folder.text("model.json").contains("device"));
+    assert!(!folder.done(&["inspect", "model.json"]).out.contains("device"));
+}

@@ -32,7 +32,7 @@ use crate::kernel::LeftOut;
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
 use crate::metrics::Check;
 use crate::problem::Problem;
-use crate::settings::Settings;
+use crate::settings::{Device, Settings};
 use crate::steps::{Iteration, Stop};
 use crate::transform::Transform;
 pub(crate) use choose::{Learning, learn, transformed};
@@ -320,6 +320,13 @@ impl Model {
     /// The settings of the fit.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Predictions are computed by this device from now on; a model that was loaded says [`Device::Auto`].
+    #[must_use]
+    pub fn with_device(mut self, device: Device) -> Model {
+        self.settings.device = device;
+        self
     }
 
     /// Names of the inputs, in the order `predict` expects.

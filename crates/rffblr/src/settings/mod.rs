@@ -1,9 +1,11 @@
 //! Everything a user can choose. The form of the model is a type: a setting that has no meaning in a form cannot be
 //! written down. `table` has every setting by name, for front ends that read text.
 
+mod device;
 mod table;
 mod text;
 
+pub use device::Device;
 pub use table::{PRESETS, SETTINGS, Setting};
 
 use crate::error::{Error, Result};
@@ -27,6 +29,9 @@ pub struct Settings {
     /// How targets are transformed before the fit.
     #[serde(rename = "target_transform")]
     pub transform: TargetTransforms,
+    /// What computes the fit, and predictions of its model. In no file: what is loaded says [`Device::Auto`].
+    #[serde(skip)]
+    pub device: Device,
 }
 
 /// How a target is transformed before the fit.
@@ -417,8 +422,13 @@ impl CosineSettings {
 
 impl Settings {
     /// The kernel form, or features drawn from it if there are many rows.
-    pub const DEFAULT: Settings =
-        Settings { form: Form::Automatic, max_iterations: 200, seed: 0, transform: TargetTransforms::AUTO };
+    pub const DEFAULT: Settings = Settings {
+        form: Form::Automatic,
+        max_iterations: 200,
+        seed: 0,
+        transform: TargetTransforms::AUTO,
+        device: Device::Auto,
+    };
 
     /// The kernel form whatever the number of rows, of which it takes at most 20 000.
     pub const EXACT: Settings = Settings { form: Form::Kernel, ..Settings::DEFAULT };

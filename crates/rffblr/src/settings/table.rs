@@ -33,8 +33,11 @@ pub struct Setting {
     set: fn(&mut Settings, &str) -> std::result::Result<(), String>,
 }
 
+/// The one setting that is no property of a model.
+const DEVICE: &str = "device";
+
 /// Every setting; those of drawn cosines come last.
-pub static SETTINGS: [Setting; 24] = [
+pub static SETTINGS: [Setting; 25] = [
     Setting {
         name: "sparsity",
         meaning: "From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows",
@@ -80,6 +83,14 @@ pub static SETTINGS: [Setting; 24] = [
         of_cosines: false,
         get: |settings| Some(settings.transform.to_string()),
         set: |settings, text| put(&mut settings.transform, text.parse()),
+    },
+    Setting {
+        name: DEVICE,
+        meaning: "What computes: auto (the GPU where there is one and it is measured to be faster), cpu, cuda, or cuda:1 for the second GPU",
+        values: &["DEVICE"],
+        of_cosines: false,
+        get: |settings| Some(settings.device.to_string()),
+        set: |settings, text| put(&mut settings.device, text.parse()),
     },
     Setting {
         name: "features",
@@ -350,16 +361,19 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Names and values of the settings that this form has.
+    /// Names and values of the settings that this form has, but for the device: what a model is made by, not what computes it.
     pub fn spelled(&self) -> Vec<(&'static str, String)> {
-        SETTINGS.iter().filter_map(|setting| Some((setting.name, setting.value(self)?))).collect()
+        let of_model = SETTINGS.iter().filter(|setting| setting.name != DEVICE);
+        of_model.filter_map(|setting| Some((setting.name, setting.value(self)?))).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Bandwidth, InputScales, LinkScale, Precision, Pruning, TargetTransforms, TransformChoice};
+    use crate::settings::{
+        Bandwidth, Device, InputScales, LinkScale, Precision, Pruning, TargetTransforms, TransformChoice,
+    };
 
     const NOTHING: [(&str, &str); 0] = [];
 
@@ -369,7 +383,13 @@ mod tests {
             usual: TransformChoice::Asinh,
             own: vec![("a = b".into(), TransformChoice::Log), ("c".into(), TransformChoice::None)],
         };
-        let sparse = Settings { form: Form::Sinusoids { sparsity: 0.75 }, max_iterations: 7, seed: 9, transform: own };
+        let sparse = Settings {
+            form: Form::Sinusoids { sparsity: 0.75 },
+            max_iterations: 7,
+            seed: 9,
+            transform: own,
+            ..Settings::DEFAULT
+        };
         let unusual = CosineSettings {
             bandwidth: Bandwidth::Learned { start: Some(0.25) },
             input_scales: InputScales::Fixed(vec![1.0, 0.5]),
@@ -387,12 +407,14 @@ mod tests {
             max_iterations: 7,
             seed: 9,
             transform: TargetTransforms::NONE,
+            ..Settings::DEFAULT
         };
         let drawn = |cosines: CosineSettings| Settings {
             form: cosines.into(),
             max_iterations: 41,
             seed: 3,
             transform: TargetTransforms::NONE,
+            ..Settings::DEFAULT
         };
         let presets = PRESETS.into_iter().map(|(name, settings, _)| (name, settings));
         presets
@@ -409,12 +431,13 @@ mod tests {
 
     #[test]
     fn every_field_is_in_the_table() {
-        // Fields of the serialised settings, the form aside, against the names.
+        // Fields of the serialised settings, the form aside, against the names; the device is not written.
         let json = serde_json::to_value(Settings::PAPER).unwrap();
         let fields = |value: &serde_json::Value| -> Vec<String> {
             value.as_object().unwrap().keys().map(|name| name.replace('_', "-")).collect()
         };
-        let mut expected = [fields(&json), fields(&json["form"]["cosines"]), vec!["sparsity".into()]].concat();
+        let mut expected =
+            [fields(&json), fields(&json["form"]["cosines"]), vec!["sparsity".into(), "device".into()]].concat();
         expected.retain(|name| name != "form");
         expected.sort();
         let mut names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
@@ -461,5 +484,24 @@ mod tests {
         assert!(refused(None, &[("target-transform", "log,price=cube")]).contains("price=log"));
         assert!(refused(None, &[("target-transform", "price=log,none")]).contains("first"));
         assert!(refused(Some("paper"), &[("target-transform", "asinh")]).contains("none or log"));
+    }
+
+    #[test]
+    fn the_device_is_read_and_in_no_file() {
+        let device = |text: &str| Settings::named(None, &[("device", text)]).map(|settings| settings.device);
+        for (text, meant) in
+            [("auto", Device::Auto), ("cpu", Device::Cpu), ("cuda", Device::Cuda(0)), ("cuda:3", Device::Cuda(3))]
+        {
+            assert_eq!(device(text).unwrap(), meant);
+            assert_eq!(device(&meant.to_string()).unwrap(), meant);
+        }
+        for wrong in ["gpu", "cuda:", "cuda:-1", "cuda:x", "CPU", ""] {
+            assert!(device(wrong).unwrap_err().to_string().contains("cuda:1"), "{wrong}");
+        }
+        let elsewhere = Settings { device: Device::Cuda(1), ..Settings::PAPER };
+        let json = serde_json::to_string(&elsewhere).unwrap();
+        assert_eq!(json, serde_json::to_string(&Settings::PAPER).unwrap());
+        assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), Settings::PAPER);
+        assert_eq!(elsewhere.spelled(), Settings::PAPER.spelled());
     }
 }

@@ -1,0 +1,33 @@
+"""What computes, which changes no model."""
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import smooth
+from sklearn.base import clone
+
+from rffblr import Drawn, FeatureMap, RFFBLRRegressor
+
+
+def test_the_device_is_a_parameter_and_no_property_of_a_model():
+    X, Y = smooth(rows=60)
+    plain = RFFBLRRegressor(max_iterations=5).fit(X, Y)
+    model = RFFBLRRegressor(max_iterations=5, device="cpu").fit(X, Y)
+    assert model.model_.to_json() == plain.model_.to_json()
+    assert model.settings_ == plain.settings_ and "device" not in model.settings_
+    for copy in (pickle.loads(pickle.dumps(model)), model.set_params(device="auto"), clone(model).fit(X, Y)):
+        assert np.array_equal(copy.predict(X), plain.predict(X))
+    assert RFFBLRRegressor(device="auto").device == "auto"
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_is_no_device_is_refused():
+    X, Y = smooth(rows=60)
+    with pytest.raises(ValueError, match="device.*cuda:1"):
+        RFFBLRRegressor(device="gpu").fit(X, Y)
+    with pytest.raises(ValueError, match="device.*cuda:1"):
+        FeatureMap.learn(X, Y, rows=60, features=4, device="gpu")
+    model = RFFBLRRegressor(form=Drawn(features=4), max_iterations=2).fit(X, Y).set_params(device="gpu")
+    with pytest.raises(ValueError, match="device.*cuda:1"):
+        model.predict(X)
