@@ -47,6 +47,7 @@
 
 mod adam;
 pub mod data;
+mod device;
 pub mod drawn;
 mod error;
 pub mod explain;

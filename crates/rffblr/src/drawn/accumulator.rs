@@ -3,13 +3,16 @@
 use super::bytes;
 use super::features::Draw;
 use super::map::FeatureMap;
-use super::sums::{Sums, System};
+use super::sums::{Sums, System, parts};
+use super::tree::{Node, Place, Tree};
 use crate::data::{check_inputs, expect_count};
+use crate::device::{Backend, Cuda, Host, caught, chosen};
 use crate::error::{Error, Result};
 use crate::fourier::Basis;
 use crate::linalg::{Mat, MatRef, Threads, scale_rows, select_columns, select_rows};
 use crate::model::transformed;
-use std::collections::BTreeMap;
+use crate::settings::Device;
+use std::borrow::Cow;
 
 /// Rows of a block, unless its maker has a reason for another number.
 pub const BLOCK: usize = 32_768;
@@ -26,15 +29,16 @@ const ROWS: usize = 2048;
 pub struct Accumulator {
     map: FeatureMap,
     lifts: Vec<Lift>,
-    /// By level of the tree and place in it: node (l, i) has the blocks i·2ˡ to (i + 1)·2ˡ − 1. One entry per group of tasks.
-    pub(super) nodes: BTreeMap<(u32, u64), Node>,
+    sums: Located,
+    /// What was asked for, which holds for the model too.
+    device: Device,
 }
 
-/// Sums of some blocks, for each group of tasks.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
-    pub(super) rows: u64,
-    pub(super) sums: Vec<Sums>,
+/// The sums, and where they are.
+#[derive(Clone)]
+enum Located {
+    Host(Tree<Mat<f64>>),
+    Cuda(Cuda, Tree<<Cuda as Backend>::Matrix>),
 }
 
 /// The features of a group of tasks.
@@ -45,6 +49,14 @@ struct Lift {
     basis: Basis,
 }
 
+/// What a group of tasks is solved from, and its features.
+pub(super) type Solvable<M> = (Draw, Basis, Vec<System<M>>);
+
+/// The processor, with the threads of the pool this is called in.
+fn host() -> Host {
+    Host(Threads::current())
+}
+
 impl Accumulator {
     /// For the features of a map, without rows.
     pub fn new(map: &FeatureMap) -> Accumulator {
@@ -53,7 +65,23 @@ impl Accumulator {
             Lift { tasks: group.tasks.clone(), draw: draw.clone(), basis }
         };
         let lifts = map.draws.iter().zip(&map.groups).map(lift).collect();
-        Accumulator { map: map.clone(), lifts, nodes: BTreeMap::new() }
+        Accumulator { map: map.clone(), lifts, sums: Located::Host(Tree::new()), device: Device::Auto }
+    }
+
+    /// The same where a device adds up about so many rows, if that is asked for or quicker.
+    pub fn on(self, device: Device, rows: f64) -> Result<Accumulator> {
+        let columns = self.lifts.iter().map(|lift| lift.draw.columns() as f64);
+        let (squares, work) = columns.fold((0.0, 0.0), |(all, work), k| (all + k * k, work + rows * k * k));
+        // A node for every level of the tree, what they are solved from, and rows on their way.
+        let levels = (rows / BLOCK as f64).max(1.0).log2() + 6.0;
+        let bytes = 8.0 * squares * levels + 3e9;
+        match chosen(device, work, bytes, "sums over the rows")? {
+            None => Ok(Accumulator { device, ..self }),
+            Some(cuda) => caught(|| {
+                let tree = self.on_host().into_owned().carried(|matrix| cuda.put(matrix.as_ref()));
+                Ok(Accumulator { sums: Located::Cuda(cuda, tree), device, ..self })
+            }),
+        }
     }
 
     /// Adds block `number`: inputs and targets on their original scale, NaN for a target that was not observed, and
@@ -65,18 +93,38 @@ impl Accumulator {
         targets: MatRef<'_, f64>,
         weights: Option<&[f64]>,
     ) -> Result<()> {
-        let node = self.sum(inputs, targets, weights)?;
-        self.insert((0, number), node)
+        let Accumulator { map, lifts, sums, .. } = self;
+        match sums {
+            Located::Host(tree) => {
+                let node = sum(&host(), map, lifts, (inputs, targets, weights))?;
+                tree.insert(&host(), (0, number), node)
+            }
+            Located::Cuda(cuda, tree) => caught(|| {
+                let node = sum(cuda, map, lifts, (inputs, targets, weights))?;
+                tree.insert(cuda, (0, number), node)
+            }),
+        }
     }
 
     /// Whether block `number` is in it.
     pub fn has(&self, number: u64) -> bool {
-        (0..64).any(|level| self.nodes.contains_key(&(level, number >> level)))
+        match &self.sums {
+            Located::Host(tree) => tree.has(number),
+            Located::Cuda(_, tree) => tree.has(number),
+        }
     }
 
     /// Number of rows that were added.
     pub fn rows(&self) -> u64 {
-        self.nodes.values().map(|node| node.rows).sum()
+        match &self.sums {
+            Located::Host(tree) => tree.rows(),
+            Located::Cuda(_, tree) => tree.rows(),
+        }
+    }
+
+    /// What it and models made of it compute with.
+    pub(super) fn device(&self) -> Device {
+        self.device
     }
 
     /// The map it was made for.
@@ -89,15 +137,19 @@ impl Accumulator {
         if other.map != self.map {
             return Err(Error::Accumulator("it is for features of another map".into()));
         }
+        let other = caught(|| Ok(other.on_host().into_owned()))?;
         // All or nothing.
-        other.nodes.keys().try_for_each(|&place| self.expect_new(place))?;
+        other.nodes.keys().try_for_each(|&place| match &self.sums {
+            Located::Host(tree) => tree.expect_new(place),
+            Located::Cuda(_, tree) => tree.expect_new(place),
+        })?;
         other.nodes.into_iter().try_for_each(|(place, node)| self.insert(place, node))
     }
 
     /// As bytes that [`from_bytes`](Accumulator::from_bytes) reads on any machine: a header with a version and the map,
     /// the sums, and a checksum.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        bytes::write(self)
+        caught(|| bytes::write(&self.map, &self.on_host()))
     }
 
     /// An accumulator from its bytes.
@@ -105,81 +157,41 @@ impl Accumulator {
         bytes::read(bytes)
     }
 
-    /// The sums of a block.
-    fn sum(&self, inputs: MatRef<'_, f64>, targets: MatRef<'_, f64>, weights: Option<&[f64]>) -> Result<Node> {
-        let (map, threads) = (&self.map, Threads::current());
-        expect_count("the block of inputs", "columns", inputs.ncols(), map.input_names.len())?;
-        expect_count("the block of targets", "columns", targets.ncols(), map.target_names.len())?;
-        expect_count("the block of targets", "rows", targets.nrows(), inputs.nrows())?;
-        check_inputs(inputs, &map.input_names)?;
-        let root = map.root_weights(inputs.nrows(), weights)?;
-        let observed = |n: usize| root[n] > 0.0 && (0..targets.ncols()).any(|c| !targets[(n, c)].is_nan());
-        let rows: Vec<usize> = (0..inputs.nrows()).filter(|&n| observed(n)).collect();
-        let mut sums: Vec<Sums> =
-            self.lifts.iter().map(|lift| Sums::new(lift.draw.columns(), lift.tasks.len())).collect();
-        let mut features = Mat::new();
-        for rows in rows.chunks(ROWS) {
-            let x = map.input_scale.apply(select_rows(inputs, rows).as_ref(), &map.input_names)?;
-            let y = transformed(select_rows(targets, rows).as_ref(), &map.transforms, &map.target_names)?;
-            let mut y = map.target_scale.apply(y.as_ref(), &map.target_names)?;
-            let root: Vec<f64> = rows.iter().map(|&n| root[n]).collect();
-            scale_rows(&mut y, &root);
-            for (lift, sums) in self.lifts.iter().zip(&mut sums) {
-                if features.shape() != (rows.len(), lift.draw.columns()) {
-                    features = Mat::zeros(rows.len(), lift.draw.columns());
-                }
-                lift.basis.features_into(&mut features, x.as_ref(), threads);
-                if self.map.is_weighted() {
-                    scale_rows(&mut features, &root);
-                }
-                match lift.tasks.len() == y.ncols() {
-                    true => sums.add_rows(&features, &y, &root, threads),
-                    false => sums.add_rows(&features, &select_columns(y.as_ref(), &lift.tasks), &root, threads),
-                }
-            }
-        }
-        Ok(Node { rows: rows.len() as u64, sums })
-    }
-
-    /// Puts sums in their place and adds them to their neighbour's as long as that is there.
-    pub(super) fn insert(&mut self, mut place: (u32, u64), mut node: Node) -> Result<()> {
-        self.expect_new(place)?;
-        while let Some(neighbour) = self.nodes.remove(&(place.0, place.1 ^ 1)) {
-            let (mut left, right) = if place.1.is_multiple_of(2) { (node, neighbour) } else { (neighbour, node) };
-            left.add(right);
-            (node, place) = (left, (place.0 + 1, place.1 / 2));
-        }
-        self.nodes.insert(place, node);
-        Ok(())
-    }
-
-    /// An error if some of the blocks of a node are there already.
-    fn expect_new(&self, place: (u32, u64)) -> Result<()> {
-        let overlaps = |(level, index): &(u32, u64)| match *level >= place.0 {
-            true => place.1.checked_shr(level - place.0) == Some(*index),
-            false => index.checked_shr(place.0 - level) == Some(place.1),
-        };
-        match self.nodes.keys().any(overlaps) {
-            true => Err(Error::Accumulator(format!("block {} was added before", place.1 << place.0))),
-            false => Ok(()),
+    /// Puts sums over some blocks in their place.
+    pub(super) fn insert(&mut self, place: Place, node: Node<Mat<f64>>) -> Result<()> {
+        match &mut self.sums {
+            Located::Host(tree) => tree.insert(&host(), place, node),
+            Located::Cuda(cuda, tree) => caught(|| {
+                let mut carried = Tree { nodes: [(place, node)].into() }.carried(|matrix| cuda.put(matrix.as_ref()));
+                carried.nodes.remove(&place).map_or(Ok(()), |node| tree.insert(cuda, place, node))
+            }),
         }
     }
 
-    /// Everything together, for each group of tasks: with its features, what to solve.
-    pub(super) fn systems(&self) -> Vec<(Draw, Basis, Vec<System>)> {
-        // What is left of the tree, in the order of the blocks.
-        let mut left: Vec<(&(u32, u64), &Node)> = self.nodes.iter().collect();
-        left.sort_by_key(|((level, index), _)| index << level);
-        let mut total: Option<Node> = None;
-        for (_, node) in left {
-            match &mut total {
-                None => total = Some(node.clone()),
-                Some(total) => total.add(node.clone()),
-            }
+    /// The sums in the memory of the processor.
+    fn on_host(&self) -> Cow<'_, Tree<Mat<f64>>> {
+        match &self.sums {
+            Located::Host(tree) => Cow::Borrowed(tree),
+            Located::Cuda(cuda, tree) => Cow::Owned(tree.clone().carried(|matrix| cuda.get(&matrix))),
         }
-        let sums = total.map_or(Vec::new(), |node| node.sums);
+    }
+
+    /// Calls `host` or `cuda` with what to solve, for each group of tasks, where the sums are.
+    pub(super) fn solve<T>(
+        &self,
+        on_host: impl FnOnce(&Host, Vec<Solvable<Mat<f64>>>) -> Result<T>,
+        on_cuda: impl FnOnce(&Cuda, Vec<Solvable<<Cuda as Backend>::Matrix>>) -> Result<T>,
+    ) -> Result<T> {
+        match &self.sums {
+            Located::Host(tree) => on_host(&host(), self.systems(&host(), tree)),
+            Located::Cuda(cuda, tree) => caught(|| on_cuda(cuda, self.systems(cuda, tree))),
+        }
+    }
+
+    fn systems<B: Backend>(&self, backend: &B, tree: &Tree<B::Matrix>) -> Vec<Solvable<B::Matrix>> {
+        let sums = tree.total(backend).map_or(Vec::new(), |node| node.sums);
         let lifts = self.lifts.iter().map(|lift| (lift.draw.clone(), lift.basis.clone()));
-        lifts.zip(sums).map(|((draw, basis), sums)| (draw, basis, sums.systems())).collect()
+        lifts.zip(sums).map(|((draw, basis), sums)| (draw, basis, sums.systems(backend))).collect()
     }
 
     /// Features and tasks of each group.
@@ -188,9 +200,40 @@ impl Accumulator {
     }
 }
 
-impl Node {
-    fn add(&mut self, other: Node) {
-        self.rows += other.rows;
-        self.sums.iter_mut().zip(other.sums).for_each(|(own, other)| own.merge(other));
+/// The sums of a block.
+fn sum<B: Backend>(
+    backend: &B,
+    map: &FeatureMap,
+    lifts: &[Lift],
+    (inputs, targets, weights): (MatRef<'_, f64>, MatRef<'_, f64>, Option<&[f64]>),
+) -> Result<Node<B::Matrix>> {
+    expect_count("the block of inputs", "columns", inputs.ncols(), map.input_names.len())?;
+    expect_count("the block of targets", "columns", targets.ncols(), map.target_names.len())?;
+    expect_count("the block of targets", "rows", targets.nrows(), inputs.nrows())?;
+    check_inputs(inputs, &map.input_names)?;
+    let root = map.root_weights(inputs.nrows(), weights)?;
+    let observed = |n: usize| root[n] > 0.0 && (0..targets.ncols()).any(|c| !targets[(n, c)].is_nan());
+    let rows: Vec<usize> = (0..inputs.nrows()).filter(|&n| observed(n)).collect();
+    let mut sums: Vec<Sums<B::Matrix>> =
+        lifts.iter().map(|lift| Sums::new(lift.draw.columns(), lift.tasks.len())).collect();
+    let most = lifts.iter().map(|lift| lift.draw.columns()).max().unwrap_or(0);
+    let mut features = None;
+    for rows in rows.chunks(backend.rows_at_once(ROWS, most)) {
+        let x = map.input_scale.apply(select_rows(inputs, rows).as_ref(), &map.input_names)?;
+        let y = transformed(select_rows(targets, rows).as_ref(), &map.transforms, &map.target_names)?;
+        let mut y = map.target_scale.apply(y.as_ref(), &map.target_names)?;
+        let root: Vec<f64> = rows.iter().map(|&n| root[n]).collect();
+        scale_rows(&mut y, &root);
+        for (lift, sums) in lifts.iter().zip(&mut sums) {
+            let own = match lift.tasks.len() == y.ncols() {
+                true => Cow::Borrowed(&y),
+                false => Cow::Owned(select_columns(y.as_ref(), &lift.tasks)),
+            };
+            for part in parts(backend, x.as_ref(), own.as_ref().as_ref(), &root) {
+                let features = part.features(backend, &lift.basis, &mut features);
+                sums.add_rows(backend, &part, features);
+            }
+        }
     }
+    Ok(Node { rows: rows.len() as u64, sums })
 }

@@ -11,7 +11,7 @@ use std::f64::consts::TAU;
 /// What the updates depend on besides the sums.
 pub(super) struct Ard<'a> {
     /// The last column of their features is one: its weight is the bias.
-    pub(super) systems: &'a [System],
+    pub(super) systems: &'a [System<Mat<f64>>],
     /// Whether weights say how precise rows are rather than how often they are there.
     pub(super) relative: bool,
     pub(super) weight_prior: GammaPrior,
@@ -139,7 +139,7 @@ impl Ard<'_> {
     }
 
     /// As how many observations the rows of a system count.
-    fn count(&self, system: &System) -> f64 {
+    fn count(&self, system: &System<Mat<f64>>) -> f64 {
         if self.relative { system.rows } else { system.mass }
     }
 

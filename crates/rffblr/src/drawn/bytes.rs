@@ -1,9 +1,10 @@
 //! An accumulator as bytes: `RFFBLRAC`, the version, the map as JSON, the sums as little-endian numbers, and a SHA-256 of
 //! all of it.
 
-use super::accumulator::{Accumulator, Node};
+use super::accumulator::Accumulator;
 use super::map::FeatureMap;
 use super::sums::{Class, Sums};
+use super::tree::{Node, Tree};
 use crate::error::{Error, Result};
 use crate::linalg::Mat;
 use sha2::{Digest, Sha256};
@@ -11,14 +12,14 @@ use sha2::{Digest, Sha256};
 const MAGIC: &[u8; 8] = b"RFFBLRAC";
 const VERSION: u64 = 1;
 
-pub(super) fn write(accumulator: &Accumulator) -> Result<Vec<u8>> {
+pub(super) fn write(map: &FeatureMap, tree: &Tree<Mat<f64>>) -> Result<Vec<u8>> {
     let mut out = MAGIC.to_vec();
-    let map = accumulator.map().to_json()?;
+    let map = map.to_json()?;
     put(&mut out, VERSION);
     put(&mut out, map.len() as u64);
     out.extend_from_slice(map.as_bytes());
-    put(&mut out, accumulator.nodes.len() as u64);
-    for ((level, index), node) in &accumulator.nodes {
+    put(&mut out, tree.nodes.len() as u64);
+    for ((level, index), node) in &tree.nodes {
         [u64::from(*level), *index, node.rows].into_iter().for_each(|number| put(&mut out, number));
         for sums in &node.sums {
             put(&mut out, sums.classes.len() as u64);
@@ -97,7 +98,7 @@ impl<'a> Reader<'a> {
         self.rest.is_empty().then_some(Ok(out))
     }
 
-    fn sums(&mut self, (columns, tasks): (usize, usize)) -> Option<Sums> {
+    fn sums(&mut self, (columns, tasks): (usize, usize)) -> Option<Sums<Mat<f64>>> {
         let mut sums = Sums::new(columns, tasks);
         for _ in 0..self.number()? {
             let count = usize::try_from(self.number()?).ok().filter(|count| *count <= tasks)?;

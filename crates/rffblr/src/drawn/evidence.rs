@@ -3,19 +3,15 @@
 
 use super::features::Draw;
 use super::marginal::{Marginal, Whitened, marginal};
-use super::sums::{Sums, System, classes};
+use super::sums::{Part, Sums, System, parts};
+use crate::device::{Backend, Side};
 use crate::fourier::Basis;
 use crate::kernel::Kernel;
 use crate::kernel::hyper::{HyperPrior, INPUT_SCALES, NOISE, SCALE, VARIANCE, unpack};
-use crate::linalg::{
-    Accumulate, Mat, Threads, dot, fill_upper, multiply, product, scale_columns, scale_rows, select_columns,
-    select_rows,
-};
+use crate::linalg::{Accumulate, Mat, dot, scale_rows, select_columns};
 use crate::problem::Problem;
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::ops::Range;
 
 /// Rows whose features are held at once.
 const ROWS: usize = 1024;
@@ -27,12 +23,11 @@ const MOST_LEVELS: usize = 8;
 /// the kernel keeps its shape unless the data say otherwise.
 const FREQUENCY_WIDTH: f64 = 0.4;
 
-/// What is observed.
-pub(super) struct Rows<'a> {
+/// What is observed, by blocks of rows and what is observed in them.
+pub(super) struct Rows<'a, B: Backend> {
     problem: &'a Problem,
-    /// N×C, times the root weights, NaN where not observed.
-    targets: Mat<f64>,
-    threads: Threads,
+    backend: &'a B,
+    parts: Vec<Part<B::Matrix>>,
 }
 
 /// The log marginal likelihood and its derivatives by the logarithms of the three prior variances and of the noise of each
@@ -53,9 +48,18 @@ struct Fitted {
     noise: Vec<f64>,
 }
 
-impl<'a> Rows<'a> {
-    pub(super) fn new(problem: &'a Problem, threads: Threads) -> Rows<'a> {
-        Rows { problem, targets: problem.targets_with_gaps(), threads }
+impl<'a, B: Backend> Rows<'a, B> {
+    /// For features of so many columns.
+    pub(super) fn new(problem: &'a Problem, columns: usize, backend: &'a B) -> Rows<'a, B> {
+        let (inputs, targets) = (problem.inputs.as_ref().as_ref(), problem.targets_with_gaps());
+        let (rows, step) = (inputs.nrows(), backend.rows_at_once(ROWS, columns));
+        let block = |start: usize| {
+            let count = step.min(rows - start);
+            let root = &problem.root[start..start + count];
+            parts(backend, inputs.subrows(start, count), targets.as_ref().subrows(start, count), root)
+        };
+        let parts = (0..rows).step_by(step).flat_map(block).collect();
+        Rows { problem, backend, parts }
     }
 
     /// Number of observed cells, by their weight.
@@ -65,15 +69,19 @@ impl<'a> Rows<'a> {
 
     /// At the noise of each task, to which rounding is added; `None` where a system is singular to rounding.
     fn slopes(&self, kernel: &Kernel, draw: &Draw, own: &[f64]) -> Option<Slopes> {
+        let backend = self.backend;
         let noise: Vec<f64> = own.iter().zip(&self.problem.rounding).map(|(own, rounding)| own + rounding).collect();
         let deviation: Vec<f64> = draw.precision(kernel).iter().map(|a| a.sqrt().recip()).collect();
         let lifted = Lifted { basis: draw.basis(kernel), draw, rows: self };
         let systems = lifted.systems();
-        let whitened: Vec<Whitened<'_>> =
-            systems.iter().map(|system| Whitened::new(system, &deviation, self.problem.relative())).collect();
-        let found = marginal(&whitened, &noise, true, self.threads)?;
+        let whitened: Vec<Whitened<'_, B>> = systems
+            .iter()
+            .map(|system| Whitened::new(backend, system, &deviation, self.problem.relative()))
+            .collect();
+        let mut found = marginal(backend, &whitened, &noise, true)?;
+        drop(whitened);
         let by_noise = found.by_noise.iter().zip(own).zip(&noise).map(|((by, own), noise)| by * own / noise).collect();
-        let by_frequency = lifted.by_frequency(&systems, &found, &noise, &deviation);
+        let by_frequency = lifted.by_frequency(&systems, &mut found, &noise, &deviation);
         let by_variance = draw.by_family(&found.by_variance);
         let noise = noise.iter().zip(&found.amplitude).map(|(noise, amplitude)| noise * amplitude).collect();
         let mut weights = found.weights;
@@ -84,30 +92,37 @@ impl<'a> Rows<'a> {
 
     /// Log density of these rows given weights and noise that were found on others, up to a constant.
     fn density(&self, Fitted { basis, weights, noise }: &Fitted) -> f64 {
-        let mut features = basis.features_and_one(self.problem.inputs.as_ref().as_ref());
-        scale_rows(&mut features, &self.problem.root);
-        let mean = multiply(features.as_ref(), weights.as_ref(), self.threads);
-        let of_task = |c: usize| {
-            let cells = self.targets.col_as_slice(c).iter().zip(mean.col_as_slice(c)).filter(|(y, _)| !y.is_nan());
-            cells.map(|(y, mean)| -0.5 * ((y - mean).powi(2) / noise[c] + noise[c].ln())).sum::<f64>()
-        };
-        (0..noise.len()).map(of_task).sum()
+        let (backend, mut features) = (self.backend, None);
+        let mut total = 0.0;
+        for part in &self.parts {
+            let features = part.features(backend, basis, &mut features);
+            let mut left = backend.zeros(part.rows, part.tasks.len());
+            let weights = backend.put(select_columns(weights.as_ref(), &part.tasks).as_ref());
+            backend.product(&mut left, Accumulate::Replace, Side::Plain(features), Side::Plain(&weights), 1.0);
+            backend.residual(&part.targets, &mut left, &vec![1.0; part.tasks.len()]);
+            let left = backend.get(&left);
+            for (c, &task) in part.tasks.iter().enumerate() {
+                let left = left.col_as_slice(c);
+                total -= 0.5 * (dot(left, left) / noise[task] + left.len() as f64 * noise[task].ln());
+            }
+        }
+        total
     }
 }
 
 /// Log marginal likelihood plus log prior, as a function of the kernel and, if they may move, of the frequencies. The
 /// variables are logarithms of the hyper-parameters and of the shared noise, then of each task's noise in units of the shared
 /// one, then how far each unscaled frequency moves from where it was drawn, in units of its prior.
-pub(super) struct Evidence<'a> {
-    rows: &'a Rows<'a>,
+pub(super) struct Evidence<'a, B: Backend> {
+    rows: &'a Rows<'a, B>,
     draw: &'a Draw,
     prior: HyperPrior,
     /// At the point that was asked for last.
     fitted: RefCell<Option<Fitted>>,
 }
 
-impl<'a> Evidence<'a> {
-    pub(super) fn new(rows: &'a Rows<'a>, draw: &'a Draw) -> Evidence<'a> {
+impl<'a, B: Backend> Evidence<'a, B> {
+    pub(super) fn new(rows: &'a Rows<'a, B>, draw: &'a Draw) -> Evidence<'a, B> {
         let mut prior = HyperPrior::typical(rows.problem);
         if rows.problem.tasks() <= MOST_LEVELS {
             prior.mean.extend(vec![0.0; rows.problem.tasks()]);
@@ -140,7 +155,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Log density of other rows at the point that was asked for last, up to a constant.
-    pub(super) fn density(&self, other: &Rows<'_>) -> f64 {
+    pub(super) fn density(&self, other: &Rows<'_, B>) -> f64 {
         self.fitted.borrow().as_ref().map_or(f64::NEG_INFINITY, |fitted| other.density(fitted))
     }
 
@@ -187,119 +202,76 @@ pub(super) fn with_tasks(at: &[f64], problem: &Problem, tasks: usize) -> (Kernel
 }
 
 /// The features at one kernel, a block of rows at a time.
-struct Lifted<'a> {
+struct Lifted<'a, B: Backend> {
     basis: Basis,
     draw: &'a Draw,
-    rows: &'a Rows<'a>,
+    rows: &'a Rows<'a, B>,
 }
 
-impl Lifted<'_> {
-    /// The blocks of rows.
-    fn blocks(&self) -> Vec<Range<usize>> {
-        let rows = self.rows.problem.inputs.nrows();
-        (0..rows).step_by(ROWS).map(|start| start..rows.min(start + ROWS)).collect()
-    }
-
-    /// [Φ, 1] times root weights of a block, into a table that may have been used before.
-    fn features(&self, rows: &Range<usize>, out: &mut Mat<f64>, threads: Threads) {
-        let problem = self.rows.problem;
-        if out.nrows() != rows.len() {
-            *out = Mat::zeros(rows.len(), self.draw.columns());
+impl<B: Backend> Lifted<'_, B> {
+    fn systems(&self) -> Vec<System<B::Matrix>> {
+        let Rows { problem, backend, parts } = self.rows;
+        let (mut sums, mut features) = (Sums::new(self.draw.columns(), problem.tasks()), None);
+        for part in parts {
+            let features = part.features(*backend, &self.basis, &mut features);
+            sums.add_rows(*backend, part, features);
         }
-        let inputs = problem.inputs.as_ref().as_ref().subrows(rows.start, rows.len());
-        self.basis.features_into(out, inputs, threads);
-        let root = &problem.root[rows.clone()];
-        if root.iter().any(|u| *u != 1.0) {
-            scale_rows(out, root);
-        }
-    }
-
-    fn targets(&self, rows: &Range<usize>) -> Mat<f64> {
-        self.rows.targets.as_ref().subrows(rows.start, rows.len()).to_owned()
-    }
-
-    fn systems(&self) -> Vec<System> {
-        let Rows { problem, threads, .. } = self.rows;
-        let (mut sums, mut features) = (Sums::new(self.draw.columns(), problem.tasks()), Mat::new());
-        for rows in self.blocks() {
-            self.features(&rows, &mut features, *threads);
-            sums.add_rows(&features, &self.targets(&rows), &problem.root[rows], *threads);
-        }
-        sums.systems()
+        sums.systems(*backend)
     }
 
     /// Derivative by each frequency: D×P. With G = ∂L/∂Ψ = −ΨΣB_c + Σ_c (y_c − Ψw_c)w_cᵀ/(a_cσ_c²), and Ψ = s cos A and
     /// s sin A for a pair, ∂L/∂A = −G_cos Ψ_sin + G_sin Ψ_cos.
-    fn by_frequency(&self, systems: &[System], found: &Marginal, noise: &[f64], deviation: &[f64]) -> Mat<f64> {
-        let mut inverses = found.inverse.clone();
-        inverses.iter_mut().for_each(|inverse| fill_upper(inverse.as_mut()));
-        let one = |buffers: &mut [Mat<f64>; 2], rows: Range<usize>| {
-            let [psi, g] = buffers;
-            self.features(&rows, psi, Threads::ONE);
-            scale_columns(psi, |j| deviation[j]);
-            self.pull(&rows, psi, g, (systems, &inverses), found, noise)
-        };
-        let buffers = || [Mat::new(), Mat::new()];
-        let blocks = self.blocks();
-        // Blocks side by side, each on one thread; their shares are added in order.
-        let shares: Vec<Mat<f64>> = match self.rows.threads {
-            Threads::ONE => {
-                let mut buffers = buffers();
-                blocks.into_iter().map(|rows| one(&mut buffers, rows)).collect()
-            }
-            _ => blocks.into_par_iter().map_init(buffers, one).collect(),
-        };
+    fn by_frequency(
+        &self,
+        systems: &[System<B::Matrix>],
+        found: &mut Marginal<B::Matrix>,
+        noise: &[f64],
+        deviation: &[f64],
+    ) -> Mat<f64> {
+        let Rows { backend, parts, .. } = self.rows;
+        found.inverse.iter_mut().for_each(|inverse| backend.fill_upper(inverse));
+        let found = &*found;
+        // Blocks side by side; their shares are added in order.
+        let shares = backend.each(parts.len(), Default::default, |backend, places: &mut [Option<B::Matrix>; 3], i| {
+            self.pulled(backend, &parts[i], places, (systems, found), noise, deviation)
+        });
         let zero = Mat::zeros(self.draw.inputs(), self.draw.pairs());
         shares.into_iter().fold(zero, |total, share| total + share)
     }
 
-    /// The share of one block.
-    fn pull(
+    /// The share of one part of the rows.
+    fn pulled(
         &self,
-        block: &Range<usize>,
-        psi: &Mat<f64>,
-        g: &mut Mat<f64>,
-        (systems, inverses): (&[System], &[Mat<f64>]),
-        found: &Marginal,
+        backend: &B,
+        part: &Part<B::Matrix>,
+        [psi, g, pulled]: &mut [Option<B::Matrix>; 3],
+        (systems, found): (&[System<B::Matrix>], &Marginal<B::Matrix>),
         noise: &[f64],
+        deviation: &[f64],
     ) -> Mat<f64> {
-        let threads = Threads::ONE;
-        let (pairs, targets) = (self.draw.pairs(), self.targets(block));
-        let mut pulled = Mat::zeros(psi.nrows(), pairs);
-        for (tasks, rows) in classes(&targets) {
-            let part = rows.as_ref().map(|rows| select_rows(psi.as_ref(), rows));
-            let own = part.as_ref().unwrap_or(psi);
-            let weights = select_columns(found.weights.as_ref(), &tasks);
-            let mut residual = multiply(own.as_ref(), weights.as_ref(), threads);
-            for (i, &task) in tasks.iter().enumerate() {
-                let share = 1.0 / (found.amplitude[task] * noise[task]);
-                let observed = targets.col_as_slice(task);
-                for (k, r) in residual.col_as_slice_mut(i).iter_mut().enumerate() {
-                    *r = share * (observed[rows.as_ref().map_or(k, |rows| rows[k])] - *r);
-                }
-            }
-            if g.nrows() != own.nrows() {
-                *g = Mat::zeros(own.nrows(), 2 * pairs);
-            }
-            let weights = weights.as_ref().transpose().subcols(0, 2 * pairs);
-            product(g.as_mut(), Accumulate::Replace, residual.as_ref(), weights, 1.0, threads);
-            for (system, inverse) in systems.iter().zip(inverses) {
-                if system.tasks.iter().all(|task| tasks.contains(task)) {
-                    let inverse = inverse.as_ref().subcols(0, 2 * pairs);
-                    product(g.as_mut(), Accumulate::Add, own.as_ref(), inverse, -1.0, threads);
-                }
-            }
-            for p in 0..pairs {
-                let (cos, sin) = (own.col_as_slice(2 * p), own.col_as_slice(2 * p + 1));
-                let (by_cos, by_sin) = (g.col_as_slice(2 * p), g.col_as_slice(2 * p + 1));
-                let to = pulled.col_as_slice_mut(p);
-                for k in 0..cos.len() {
-                    to[rows.as_ref().map_or(k, |rows| rows[k])] += by_sin[k] * cos[k] - by_cos[k] * sin[k];
-                }
+        use Side::{Plain, Transposed};
+        let (pairs, rows) = (self.draw.pairs(), part.rows);
+        let psi = part.features(backend, &self.basis, psi);
+        backend.scale_columns(psi, deviation);
+        let weights = select_columns(found.weights.as_ref(), &part.tasks);
+        let mut residual = backend.zeros(rows, part.tasks.len());
+        let all = backend.put(weights.as_ref());
+        backend.product(&mut residual, Accumulate::Replace, Plain(psi), Plain(&all), 1.0);
+        let share: Vec<f64> = part.tasks.iter().map(|&task| 1.0 / (found.amplitude[task] * noise[task])).collect();
+        backend.residual(&part.targets, &mut residual, &share);
+        let g = backend.room(g, rows, 2 * pairs);
+        let of_pairs = backend.put(weights.as_ref().subrows(0, 2 * pairs));
+        backend.product(g, Accumulate::Replace, Plain(&residual), Transposed(&of_pairs), 1.0);
+        for (system, inverse) in systems.iter().zip(&found.inverse) {
+            if system.tasks.iter().all(|task| part.tasks.contains(task)) {
+                backend.product(g, Accumulate::Add, Plain(psi), Plain(inverse), -1.0);
             }
         }
-        let inputs = self.rows.problem.inputs.as_ref().as_ref().subrows(block.start, block.len());
-        multiply(inputs.transpose(), pulled.as_ref(), threads)
+        let pulled = backend.room(pulled, rows, pairs);
+        backend.pull(psi, g, pulled);
+        let mut out = backend.zeros(self.draw.inputs(), pairs);
+        backend.product(&mut out, Accumulate::Replace, Transposed(&part.inputs), Plain(pulled), 1.0);
+        backend.get(&out)
     }
 }
 
@@ -307,7 +279,9 @@ impl Lifted<'_> {
 mod tests {
     use super::*;
     use crate::drawn::tests::expect_gradient;
+    use crate::device::Host;
     use crate::kernel::learn::tests::eliminated;
+    use crate::linalg::{Threads, multiply, scale_columns};
     use std::f64::consts::TAU;
 
     /// Three tasks, weights 1, 2 and 0.5, the last two inputs one text, the second target rounded.
@@ -321,7 +295,7 @@ mod tests {
         Problem::new(x, y, weighted.then_some(&weights)).knowing(std::slice::from_ref(&text), vec![0.0, 0.07, 0.0])
     }
 
-    fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
+    fn somewhere(evidence: &Evidence<'_, Host>) -> Vec<f64> {
         evidence.prior.mean.iter().enumerate().map(|(i, s)| s + 0.4 * ((i * 3) as f64).sin()).collect()
     }
 
@@ -334,7 +308,7 @@ mod tests {
         let gaps: [&dyn Fn(usize, usize) -> bool; 3] = [&none, &some, &many];
         for (weighted, gap) in [(false, gaps[0]), (true, gaps[0]), (true, gaps[1]), (true, gaps[2])] {
             let problem = problem(weighted, gap);
-            let rows = Rows::new(&problem, Threads::ONE);
+            let rows = Rows::new(&problem, draw.columns(), &Host(Threads::ONE));
             let evidence = Evidence::new(&rows, &draw);
             let mut at = somewhere(&evidence);
             expect_gradient(&at, |at| evidence.at(at).unwrap());
@@ -349,7 +323,8 @@ mod tests {
         let x = Mat::from_fn(20, 2, |n, d| ((n * 5 + d * 3) as f64 * 0.8).sin());
         let y = Mat::from_fn(20, 9, |n, c| ((n * 3 + c) as f64).cos());
         let problem = Problem::new(x, y, None).knowing(&[], vec![0.0; 9]);
-        let (rows, draw) = (Rows::new(&problem, Threads::ONE), Draw::new(2, [3, 2], 1));
+        let draw = Draw::new(2, [3, 2], 1);
+        let rows = Rows::new(&problem, draw.columns(), &Host(Threads::ONE));
         let evidence = Evidence::new(&rows, &draw);
         let mut at = somewhere(&evidence);
         assert_eq!(at.len(), INPUT_SCALES + 2);
@@ -369,7 +344,7 @@ mod tests {
         let weights: Vec<f64> = (0..9).map(|n| (1 + n % 3) as f64).collect();
         let problem = Problem::new(x.clone(), y.clone(), Some(&weights)).knowing(&[], vec![0.0, 0.03]);
         let draw = Draw::new(2, [3, 2], 1);
-        let rows = Rows::new(&problem, Threads::ONE);
+        let rows = Rows::new(&problem, draw.columns(), &Host(Threads::ONE));
         let evidence = Evidence::new(&rows, &draw);
         let at = somewhere(&evidence);
         let (kernel, _, noise) = evidence.unpack(&at);

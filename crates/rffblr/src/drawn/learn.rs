@@ -4,10 +4,10 @@
 use super::evidence::{Evidence, Rows, with_tasks};
 use super::features::{Draw, shares};
 use crate::adam::Adam;
+use crate::device::{Backend, Cuda, chosen};
 use crate::error::{Error, Result};
 use crate::kernel::hyper::{INPUT_SCALES, NOISE, RANGE, pack};
 use crate::kernel::{Curvature, Groups, Kernel, Learned, Shared, Start, Tolerance, climb};
-use crate::linalg::Threads;
 use crate::problem::Problem;
 use crate::settings::Settings;
 use crate::steps::{Iteration, Observer, Stop};
@@ -83,28 +83,41 @@ impl State {
 }
 
 /// What all searches have in common.
-struct Search<'a> {
+struct Search<'a, B> {
     sample: &'a Problem,
     settings: &'a Settings,
+    backend: &'a B,
     observer: Observer<'a>,
     trace: Vec<Iteration>,
     stop: Stop,
-    threads: Threads,
+}
+
+/// The device that learning is done on, if that is asked for or quicker.
+pub(crate) fn device(
+    sample: &Problem,
+    rows: f64,
+    features: impl Fn(usize) -> usize,
+    settings: &Settings,
+) -> Result<Option<Cuda>> {
+    let columns = features(1) as f64;
+    // A batch of rows, their features and slopes; sums, factors and inverses of the features.
+    let bytes = 8.0 * (8.0 * columns * columns + 3.0 * sample.inputs.nrows() as f64 * 32.0) + 7e9;
+    chosen(settings.device, (WORK.0 * rows).clamp(WORK.1, WORK.2), bytes, "learning the features")
 }
 
 /// Goes on from kernels that were learned from a sample of data that have so many rows; `features` says how many the model
 /// will have if tasks are in so many groups.
-pub(crate) fn learn(
+pub(crate) fn learn<B: Backend>(
     sample: &Problem,
     kernels: Groups,
     rows: f64,
     features: impl Fn(usize) -> usize,
-    settings: &Settings,
+    (settings, backend): (&Settings, &B),
     observer: Observer<'_>,
 ) -> Result<Found> {
     let Groups { groups, trace, stop } = kernels;
     let inputs = sample.inputs.ncols();
-    let mut search = Search { sample, settings, observer, trace, stop, threads: Threads::current() };
+    let mut search = Search { sample, settings, backend, observer, trace, stop };
     let most = features(sample.tasks());
     let quarter = most.min(FIRST_FEATURES.max(most / 2)).div_ceil(4).max(1);
     let draw = Draw::new(inputs, [quarter, quarter], settings.seed);
@@ -123,7 +136,7 @@ pub(crate) fn learn(
     Ok(Found { groups, trace: search.trace, stop: search.stop })
 }
 
-impl Search<'_> {
+impl<B: Backend> Search<'_, B> {
     /// Some tasks on batches of rows to learn from, and on rows to check.
     fn batches(&self, tasks: &[usize]) -> (Vec<Problem>, Problem) {
         let chosen = self.sample.choose(MOST_ROWS, self.settings.seed);
@@ -150,7 +163,7 @@ impl Search<'_> {
     }
 
     /// Searches for the kernel on some rows; gives the gain for each observed cell.
-    fn kernel(&mut self, state: &mut State, draw: &Draw, rows: &Rows<'_>, steps: usize) -> Result<f64> {
+    fn kernel(&mut self, state: &mut State, draw: &Draw, rows: &Rows<'_, B>, steps: usize) -> Result<f64> {
         let evidence = Evidence::new(rows, draw);
         let mut start = std::mem::take(&mut state.at);
         start.resize(evidence.of_kernel(), 0.0);
@@ -205,7 +218,7 @@ impl Search<'_> {
     fn on_first(&mut self, state: &mut State, draw: &Draw, steps: usize) -> Result<f64> {
         let part = self.sample.part(FIRST_ROWS, self.settings.seed);
         let problem = part.as_ref().unwrap_or(self.sample).of_tasks(&state.tasks);
-        self.kernel(state, draw, &Rows::new(&problem, self.threads), steps)
+        self.kernel(state, draw, &Rows::new(&problem, draw.columns(), self.backend), steps)
     }
 
     /// The features of the model on a larger sample, as long as work is left: the kernel, then the frequencies.
@@ -216,8 +229,8 @@ impl Search<'_> {
         if self.stop == Stop::Requested || smallest <= draw.columns() {
             return Ok((self.group(&state), draw));
         }
-        let batches: Vec<Rows<'_>> = batches.iter().map(|batch| Rows::new(batch, self.threads)).collect();
-        let check = Rows::new(&check, self.threads);
+        let rows = |problem| Rows::new(problem, draw.columns(), self.backend);
+        let (batches, check): (Vec<Rows<'_, B>>, _) = (batches.iter().map(rows).collect(), rows(&check));
         // ΦᵀΦ, and Φ times a matrix of its width.
         let steps = work / (1.5 * smallest as f64 * (draw.columns() as f64).powi(2));
         let before = self.trace.len();
@@ -237,10 +250,10 @@ impl Search<'_> {
         &mut self,
         state: &mut State,
         draw: &Draw,
-        (batches, check): (&[Rows<'_>], &Rows<'_>),
+        (batches, check): (&[Rows<'_, B>], &Rows<'_, B>),
         steps: usize,
     ) -> Draw {
-        let evidence: Vec<Evidence<'_>> = batches.iter().map(|rows| Evidence::new(rows, draw)).collect();
+        let evidence: Vec<Evidence<'_, B>> = batches.iter().map(|rows| Evidence::new(rows, draw)).collect();
         let patience = CHECKS + 2 * (batches.len() - 1);
         let of_kernel = state.at.len();
         let stays = |i: usize| i < INPUT_SCALES + self.sample.input_count() && i != NOISE;

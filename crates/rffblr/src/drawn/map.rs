@@ -1,14 +1,15 @@
 //! What turns rows into features, fixed before the rows are added up.
 
-use super::accumulator::Accumulator;
+use super::accumulator::{Accumulator, Solvable};
 use super::features::Draw;
 use super::learn::{self, Group};
 use super::posterior::{Context, at_precisions, free, solve};
 use crate::data::{Dataset, Standardiser, Weights, expect_count};
+use crate::device::{Backend, Host, caught};
 use crate::error::{Error, Result};
 use crate::linalg::Threads;
 use crate::model::{self, Drawn, DrawnMember, Function, Learning, Model, Parts, Waves};
-use crate::settings::{Form, Precision, Settings};
+use crate::settings::{Device, Form, Precision, Settings};
 use crate::steps::{Iteration, Observer, Stop};
 use crate::transform::Transform;
 use serde::{Deserialize, Serialize};
@@ -62,7 +63,11 @@ impl FeatureMap {
         let Learning { problem, groups, target_scale, transforms } = model::learn(sample, inputs, settings, observer)?;
         let rounding = problem.rounding.clone();
         let count = |groups: usize| features.unwrap_or_else(|| features_for(rows, groups));
-        let learn::Found { groups, trace, stop } = learn::learn(&problem, groups, rows, count, settings, observer)?;
+        let host = Host(Threads::current());
+        let learn::Found { groups, trace, stop } = match learn::device(&problem, rows, &count, settings)? {
+            None => learn::learn(&problem, groups, rows, count, (settings, &host), observer)?,
+            Some(cuda) => caught(|| learn::learn(&problem, groups, rows, count, (settings, &cuda), observer))?,
+        };
         let (groups, draws): (Vec<Group>, Vec<Draw>) = groups.into_iter().unzip();
         let features = count(groups.len());
         // What the given weights were divided by, from a row that has one.
@@ -72,7 +77,8 @@ impl FeatureMap {
             (given.as_ref().map(|_| ()), unit)
         });
         Ok(FeatureMap {
-            settings: settings.clone(),
+            // Where it was learned is no property of a map.
+            settings: Settings { device: Device::Auto, ..settings.clone() },
             input_names: sample.input_names().to_vec(),
             target_names: sample.target_names().to_vec(),
             input_scale,
@@ -125,11 +131,6 @@ impl FeatureMap {
         }
     }
 
-    /// Whether rows have weights.
-    pub(super) fn is_weighted(&self) -> bool {
-        self.weighting.is_some()
-    }
-
     /// Roots of the weights of some rows.
     pub(super) fn root_weights(&self, rows: usize, weights: Option<&[f64]>) -> Result<Vec<f64>> {
         match (&self.weighting, weights) {
@@ -160,20 +161,33 @@ impl FeatureMap {
 
     /// Every group of tasks, solved; at the prior variances and noise of `earlier` if that is given.
     pub(super) fn solved(&self, sums: &Accumulator, earlier: Option<&[DrawnMember]>) -> Result<Vec<DrawnMember>> {
+        sums.solve(
+            |host, solvable| self.solved_by(host, solvable, earlier),
+            |cuda, solvable| self.solved_by(cuda, solvable, earlier),
+        )
+    }
+
+    fn solved_by<B: Backend>(
+        &self,
+        backend: &B,
+        solvable: Vec<Solvable<B::Matrix>>,
+        earlier: Option<&[DrawnMember]>,
+    ) -> Result<Vec<DrawnMember>> {
         let relative = matches!(self.weighting, Some((Weights::Relative(()), _)));
-        let threads = Threads::current();
+        let host = Host(Threads::current());
         let mut members = Vec::new();
-        for (g, ((draw, basis, systems), group)) in sums.systems().into_iter().zip(&self.groups).enumerate() {
+        for (g, ((draw, basis, systems), group)) in solvable.into_iter().zip(&self.groups).enumerate() {
             if let Some(place) = (0..group.tasks.len()).find(|c| systems.iter().all(|s| !s.tasks.contains(c))) {
                 let column = self.target_names[group.tasks[place]].clone();
                 return Err(Error::Accumulator(format!("target \"{column}\" was not observed in any row")));
             }
+            let on_host = || systems.iter().map(|system| system.on_host(backend)).collect::<Vec<_>>();
             let rounding: Vec<f64> = group.tasks.iter().map(|&task| self.rounding[task]).collect();
-            let context = Context { rounding: &rounding, relative, threads };
+            let context = Context { backend, rounding: &rounding, relative };
             let earlier = earlier.and_then(|earlier| earlier.get(g));
             if let Some(member @ DrawnMember { kept: Some(kept), .. }) = earlier {
                 let (precision, tau) = (&member.waves.posterior.precision, &member.waves.posterior.tau);
-                let posterior = at_precisions(&systems, kept, precision.clone(), tau.clone(), threads)?;
+                let posterior = at_precisions(&host, &on_host(), kept, precision.clone(), tau.clone())?;
                 members.push(DrawnMember { waves: Waves { posterior, ..member.waves.clone() }, ..member.clone() });
                 continue;
             }
@@ -186,7 +200,9 @@ impl FeatureMap {
             let mut member =
                 DrawnMember { tasks, kernel, pairs: draw.counts(), kept: None, waves: Waves { basis, posterior } };
             if self.precision() == Precision::Free {
-                let (kept, posterior) = free(&systems, &member.waves.posterior, self.settings.max_iterations, context)?;
+                let context = Context { backend: &host, rounding: &rounding, relative };
+                let (kept, posterior) =
+                    free(&on_host(), &member.waves.posterior, self.settings.max_iterations, context)?;
                 member.waves.basis.keep(&kept);
                 member.waves.posterior = posterior;
                 member.kept = Some(kept);
@@ -209,7 +225,7 @@ impl FeatureMap {
     /// The model made of solved groups.
     pub(super) fn model_of(&self, sums: &Accumulator, members: Vec<DrawnMember>) -> Model {
         let form = Form::Drawn { features: Some(self.features), precision: self.precision() };
-        let settings = Settings { form, ..self.settings.clone() };
+        let settings = Settings { form, device: sums.device(), ..self.settings.clone() };
         Model::of_parts(Parts {
             settings,
             input_names: self.input_names.clone(),

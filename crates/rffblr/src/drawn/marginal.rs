@@ -5,14 +5,16 @@
 //! a_c, which is at its best for the task.
 
 use super::sums::System;
-use crate::linalg::{Cholesky, Mat, Threads, dot};
+use crate::device::Backend;
+use crate::linalg::{Mat, dot, scale_rows, select_columns};
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
 /// A system in units of the prior: S, Ψᵀy.
-pub(super) struct Whitened<'a> {
-    pub(super) system: &'a System,
-    gram: Mat<f64>,
+pub(super) struct Whitened<'a, B: Backend> {
+    backend: &'a B,
+    pub(super) system: &'a System<B::Matrix>,
+    gram: B::Matrix,
     pub(super) cross: Mat<f64>,
     /// As how many observations its rows count.
     pub(super) count: f64,
@@ -26,7 +28,7 @@ pub(super) struct Level {
 }
 
 /// The marginal likelihood and its derivatives.
-pub(super) struct Marginal {
+pub(super) struct Marginal<M> {
     /// Σ_c ln p(y_c).
     pub(super) value: f64,
     /// By the logarithm of each feature's prior variance.
@@ -36,54 +38,48 @@ pub(super) struct Marginal {
     pub(super) amplitude: Vec<f64>,
     /// K×C posterior means B Ψᵀy.
     pub(super) weights: Mat<f64>,
-    /// Σ_c B_c over the tasks of each system, lower triangle; empty unless asked for.
-    pub(super) inverse: Vec<Mat<f64>>,
+    /// Σ_c B_c over the tasks of each system, lower triangle; none unless asked for.
+    pub(super) inverse: Vec<M>,
 }
 
-impl<'a> Whitened<'a> {
+impl<'a, B: Backend> Whitened<'a, B> {
     /// `deviation` is the prior standard deviation of each weight.
-    pub(super) fn new(system: &'a System, deviation: &[f64], relative: bool) -> Whitened<'a> {
+    pub(super) fn new(backend: &'a B, system: &'a System<B::Matrix>, deviation: &[f64], relative: bool) -> Self {
         let (mut gram, mut cross) = (system.gram.clone(), system.cross.clone());
-        for j in 0..gram.ncols() {
-            let column = gram.col_as_slice_mut(j)[j..].iter_mut().zip(&deviation[j..]);
-            column.for_each(|(v, deviation_i)| *v *= deviation_i * deviation[j]);
-        }
-        crate::linalg::scale_rows(&mut cross, deviation);
-        Whitened { system, gram, cross, count: if relative { system.rows } else { system.mass } }
+        backend.scale_both(&mut gram, deviation);
+        scale_rows(&mut cross, deviation);
+        Whitened { backend, system, gram, cross, count: if relative { system.rows } else { system.mass } }
     }
 
     /// The factor of S + σ²I.
-    pub(super) fn factor(&self, noise: f64, threads: Threads) -> Option<Cholesky> {
-        let mut s = self.gram.clone();
-        (0..s.nrows()).for_each(|i| s[(i, i)] += noise);
-        Cholesky::new(s, threads)
+    pub(super) fn factor(&self, noise: f64) -> Option<B::Factor> {
+        self.backend.factor(&self.gram, noise)
     }
 
-    /// The task in place `c` at a noise whose factor is given, with Ψᵀy half solved.
-    pub(super) fn level(&self, c: usize, noise: f64, factor: &Cholesky, half: &[f64]) -> Level {
+    /// The task in place `c` at a noise where ln |S + σ²I| is known, with Ψᵀy half solved.
+    pub(super) fn level(&self, c: usize, noise: f64, ln_det: f64, half: &[f64]) -> Level {
         let square = &self.system.square;
-        let ln_det = factor.ln_det() + (self.count - self.gram.nrows() as f64) * noise.ln();
+        let ln_det = ln_det + (self.count - self.cross.nrows() as f64) * noise.ln();
         // yᵀ(ΨΨᵀ + σ²I)⁻¹y; the amplitude of a constant target would be zero, and its logarithm must be finite.
         let energy = (square[c] - dot(half, half)) / noise;
         let amplitude = (energy / self.count).max(1e-12);
         Level { value: -0.5 * (ln_det + self.count * (amplitude.ln() + 1.0 + TAU.ln())), amplitude }
     }
 
-    /// ‖y − Ψw‖² for the weights w of the task in place `c`.
-    fn residual(&self, c: usize, w: &[f64]) -> f64 {
-        let k = w.len();
-        let mut energy = self.system.square[c] - 2.0 * dot(w, self.cross.col_as_slice(c));
-        for j in 0..k {
-            let column = self.gram.col_as_slice(j);
-            energy += w[j] * (column[j] * w[j] + 2.0 * dot(&column[j + 1..], &w[j + 1..]));
-        }
-        energy.max(0.0)
+    /// ‖y − Ψw‖² for the posterior mean w of the task in place `c`, where Sw = Ψᵀy − σ²w.
+    fn residual(&self, c: usize, noise: f64, w: &[f64]) -> f64 {
+        (self.system.square[c] - dot(w, self.cross.col_as_slice(c)) - noise * dot(w, w)).max(0.0)
     }
 }
 
 /// The marginal likelihood at the noise of each task; `None` where a system is singular to rounding.
-pub(super) fn marginal(systems: &[Whitened<'_>], noise: &[f64], inverses: bool, threads: Threads) -> Option<Marginal> {
-    let columns = systems.first()?.gram.nrows();
+pub(super) fn marginal<B: Backend>(
+    backend: &B,
+    systems: &[Whitened<'_, B>],
+    noise: &[f64],
+    inverses: bool,
+) -> Option<Marginal<B::Matrix>> {
+    let columns = systems.first()?.cross.nrows();
     let mut out = Marginal {
         value: 0.0,
         by_variance: vec![0.0; columns],
@@ -93,7 +89,7 @@ pub(super) fn marginal(systems: &[Whitened<'_>], noise: &[f64], inverses: bool, 
         inverse: Vec::new(),
     };
     for whitened in systems {
-        let mut sum = Mat::zeros(if inverses { columns } else { 0 }, if inverses { columns } else { 0 });
+        let mut sum = inverses.then(|| backend.zeros(columns, columns));
         // One factor serves all tasks of the same noise.
         let mut same: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
         for (place, &task) in whitened.system.tasks.iter().enumerate() {
@@ -101,16 +97,17 @@ pub(super) fn marginal(systems: &[Whitened<'_>], noise: &[f64], inverses: bool, 
         }
         for (bits, places) in same {
             let noise = f64::from_bits(bits);
-            let factor = whitened.factor(noise, threads)?;
-            let mut solved = crate::linalg::select_columns(whitened.cross.as_ref(), &places);
-            factor.half_solve(solved.as_mut());
+            let factor = whitened.factor(noise)?;
+            let ln_det = backend.ln_det(&factor);
+            let mut solved = select_columns(whitened.cross.as_ref(), &places);
+            backend.half_solve(&factor, &mut solved);
             let levels: Vec<Level> = places
                 .iter()
                 .enumerate()
-                .map(|(i, &place)| whitened.level(place, noise, &factor, solved.col_as_slice(i)))
+                .map(|(i, &place)| whitened.level(place, noise, ln_det, solved.col_as_slice(i)))
                 .collect();
-            factor.half_solve_transposed(solved.as_mut());
-            let (diagonal, inverse) = factor.into_inverse(inverses);
+            backend.half_solve_transposed(&factor, &mut solved);
+            let (diagonal, inverse) = backend.inverse(factor, inverses);
             let trace: f64 = diagonal.iter().sum();
             for (i, (&place, level)) in places.iter().zip(&levels).enumerate() {
                 let (task, w) = (whitened.system.tasks[place], solved.col_as_slice(i));
@@ -120,18 +117,14 @@ pub(super) fn marginal(systems: &[Whitened<'_>], noise: &[f64], inverses: bool, 
                 for ((by, w), b) in out.by_variance.iter_mut().zip(w).zip(&diagonal) {
                     *by += 0.5 * (w * w / level.amplitude + noise * b - 1.0);
                 }
-                let fit = whitened.residual(place, w) / (level.amplitude * noise);
+                let fit = whitened.residual(place, noise, w) / (level.amplitude * noise);
                 out.by_noise[task] += 0.5 * (fit - (whitened.count - columns as f64) - noise * trace);
             }
-            if let Some(inverse) = inverse {
-                let times = places.len() as f64;
-                for j in 0..columns {
-                    let column = sum.col_as_slice_mut(j)[j..].iter_mut();
-                    column.zip(&inverse.col_as_slice(j)[j..]).for_each(|(to, from)| *to += times * from);
-                }
+            if let (Some(sum), Some(inverse)) = (&mut sum, inverse) {
+                backend.add(sum, &inverse, places.len() as f64);
             }
         }
-        out.inverse.push(sum);
+        out.inverse.extend(sum);
     }
     Some(out)
 }

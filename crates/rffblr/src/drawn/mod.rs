@@ -16,6 +16,7 @@ mod marginal;
 mod posterior;
 mod stream;
 mod sums;
+mod tree;
 #[cfg(test)]
 mod tests;
 

@@ -84,6 +84,7 @@ impl StreamFit<'_> {
                 (plan, sums)
             }
         };
+        sums = sums.on(self.settings.device, summary.rows() as f64)?;
         watch(0, &sums)?;
         let mut blocks = 0;
         source.each(&mut |first, block, range| {

@@ -230,6 +230,7 @@ fn lower_column(from: &Mat<f64>, j: usize) -> &[f64] {
 }
 
 /// The factor of u K uᵀ + σ²I over the given rows of the Gram matrix (lower triangle).
+#[cfg(test)]
 pub(super) fn factorised(
     gram: &Mat<f64>,
     rows: Option<&[usize]>,
@@ -241,12 +242,12 @@ pub(super) fn factorised(
 }
 
 /// A square matrix of this size, which may have any values: the given one if it fits.
-pub(super) fn sized(memory: Mat<f64>, size: usize) -> Mat<f64> {
+pub(crate) fn sized(memory: Mat<f64>, size: usize) -> Mat<f64> {
     if memory.nrows() == size { memory } else { Mat::zeros(size, size) }
 }
 
-/// The same in the place of another matrix.
-pub(super) fn factorised_in(
+/// The factor of u K uᵀ + σ²I over the given rows of the Gram matrix (lower triangle), in the place of another matrix.
+pub(crate) fn factorised_in(
     mut k: Mat<f64>,
     (gram, rows): (&Mat<f64>, Option<&[usize]>),
     root: &[f64],

@@ -2,8 +2,8 @@
 //! amplitude of each task, posterior variances, leave-one-out and draws (equation 27).
 
 use super::Kernel;
-use super::learn::{factorised, factorised_in, sized};
 use super::noise::{Level, best_noise};
+use crate::device::{Backend, Host};
 use crate::error::{Error, Result};
 use crate::interrupt::go_on;
 use crate::linalg::{Cholesky, Mat, MatRef, Spectral, Threads, dot, fill_upper, multiply, scale_rows, select_rows};
@@ -20,14 +20,14 @@ const BLOCK: usize = 1024;
 
 /// Tasks observed in the same rows with the same noise share one factor.
 #[derive(Clone, Debug)]
-struct Share {
+struct Share<F = Cholesky> {
     tasks: Vec<usize>,
     /// The observed rows; `None` means all.
     rows: Option<Vec<usize>>,
     /// Root weights of those rows.
     root: Vec<f64>,
     /// Of u K uᵀ + σ²I.
-    factor: Cholesky,
+    factor: F,
 }
 
 /// Tasks, each with a number, and a covariance that is to be multiplied by it.
@@ -76,6 +76,8 @@ pub(crate) struct KernelMachine {
     /// Of all rows, and of a sample for variances, each computed when it is first needed.
     shares: OnceLock<Vec<Share>>,
     sampled: OnceLock<Vec<Share>>,
+    /// The diagonals of the inverses of all rows, where they are known without the factors.
+    diagonals: OnceLock<Vec<Vec<f64>>>,
 }
 
 /// What is learned of each task once the kernel is known, as a file keeps it.
@@ -98,20 +100,45 @@ impl KernelMachine {
         shared_noise: f64,
         threads: Threads,
     ) -> Result<(Self, Vec<f64>)> {
-        let gram = kernel.gram(&problem.inputs, threads);
+        let (mut machine, evidence, shares) = KernelMachine::fitted_by(&Host(threads), problem, kernel, shared_noise)?;
+        machine.shares = shares.into();
+        Ok((machine, evidence))
+    }
+
+    /// The same by a device. Factors stay there; what leave-one-out needs of them is kept.
+    pub(crate) fn fitted_there<B: Backend>(
+        device: &B,
+        problem: &Problem,
+        kernel: Kernel,
+        shared_noise: f64,
+    ) -> Result<Self> {
+        let (mut machine, _, shares) = KernelMachine::fitted_by(device, problem, kernel, shared_noise)?;
+        let diagonals: Vec<Vec<f64>> = shares.into_iter().map(|share| device.inverse(share.factor, false).0).collect();
+        machine.diagonals = diagonals.into();
+        Ok(machine)
+    }
+
+    fn fitted_by<B: Backend>(
+        backend: &B,
+        problem: &Problem,
+        kernel: Kernel,
+        shared_noise: f64,
+    ) -> Result<(Self, Vec<f64>, Vec<Share<B::Factor>>)> {
+        let gram = backend.gram(&kernel, &problem.inputs);
         let tasks = problem.tasks();
         let (mut noise, mut amplitude, mut observed) = (vec![0.0; tasks], vec![0.0; tasks], vec![None; tasks]);
         let mut evidence = vec![0.0; tasks];
         for group in &problem.groups {
-            for (&task, best) in group.tasks.iter().zip(noise_levels(&gram, problem, group, shared_noise, threads)?) {
+            for (&task, best) in group.tasks.iter().zip(noise_levels(backend, &gram, problem, group, shared_noise)?) {
                 (noise[task], amplitude[task], evidence[task]) = (best.noise, best.amplitude, best.evidence);
                 observed[task].clone_from(&group.rows);
             }
         }
-        let shares = shares(&gram, &problem.root, &observed, &noise, threads)?;
+        let shares = shares(backend, &gram, &problem.root, &observed, &noise)?;
+        drop(gram);
         let mut coefficients = Mat::zeros(problem.inputs.nrows(), tasks);
         for share in &shares {
-            let solved = share.solve(&problem.targets);
+            let solved = share.solve(backend, &problem.targets);
             for (c, &task) in share.tasks.iter().enumerate() {
                 let column = coefficients.col_as_slice_mut(task);
                 for (i, &u) in share.root.iter().enumerate() {
@@ -128,11 +155,12 @@ impl KernelMachine {
             amplitude,
             coefficients,
             correction: Vec::new(),
-            shares: shares.into(),
+            shares: OnceLock::new(),
             sampled: OnceLock::new(),
+            diagonals: OnceLock::new(),
         };
-        machine.correction = machine.corrections(threads);
-        Ok((machine, evidence))
+        machine.correction = machine.corrections(backend, &shares);
+        Ok((machine, evidence, shares))
     }
 
     /// The machine stored in a file. The Cholesky factors, which are not stored, are computed when they are needed; at once
@@ -149,7 +177,7 @@ impl KernelMachine {
         let largest = diagonal.iter().zip(&root).map(|(k, u)| u * u * k).fold(0.0, f64::max);
         // Cholesky's algorithm never fails if the smallest eigenvalue is above this.
         let safe = largest * f64::EPSILON * (root.len() as f64).powi(2);
-        let (shares, sampled) = (OnceLock::new(), OnceLock::new());
+        let (shares, sampled, diagonals) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let machine = KernelMachine {
             kernel,
             inputs,
@@ -161,6 +189,7 @@ impl KernelMachine {
             correction,
             shares,
             sampled,
+            diagonals,
         };
         match machine.noise.iter().all(|noise| *noise > safe) {
             true => Ok(machine),
@@ -169,7 +198,7 @@ impl KernelMachine {
     }
 
     fn factorise(&self, threads: Threads) -> Result<Vec<Share>> {
-        shares(&self.kernel.gram(&self.inputs, threads), &self.root, &self.observed, &self.noise, threads)
+        shares(&Host(threads), &self.kernel.gram(&self.inputs, threads), &self.root, &self.observed, &self.noise)
     }
 
     /// The factors of all rows. There are none where factorising fails, which `restore` rules out.
@@ -253,10 +282,11 @@ impl KernelMachine {
     /// the leverage of a cell is 1 − σ²(K′⁻¹)ᵢᵢ.
     pub(crate) fn leave_one_out(&self) -> LeftOut {
         let mut out = LeftOut::new(self.inputs.nrows(), self.noise.len());
-        for share in self.shares() {
-            let diagonal = share.factor.inverse_diagonal();
+        let inverses = || self.shares().iter().map(|share| share.factor.inverse_diagonal()).collect();
+        let diagonals = self.diagonals.get_or_init(inverses);
+        for ((share, _), diagonal) in patterns(&self.root, &self.observed, &self.noise).iter().zip(diagonals) {
             for &task in &share.tasks {
-                for (i, (&u, &q)) in share.root.iter().zip(&diagonal).enumerate().filter(|(_, (u, _))| **u > 0.0) {
+                for (i, (&u, &q)) in share.root.iter().zip(diagonal).enumerate().filter(|(_, (u, _))| **u > 0.0) {
                     let row = share.at(i);
                     out.residual[(row, task)] = self.coefficients[(row, task)] / (u * u * q);
                     let latent = (1.0 / q - self.noise[task]).max(0.0) / (u * u);
@@ -361,19 +391,21 @@ fn square_root(s: Mat<f64>, prior: &[f64], threads: Threads) -> Option<Mat<f64>>
     })
 }
 
-impl Share {
+impl<F> Share<F> {
     fn at(&self, i: usize) -> usize {
         self.rows.as_ref().map_or(i, |rows| rows[i])
     }
 
     /// K′⁻¹ of the share's columns of the weighted targets.
-    fn solve(&self, targets: &Mat<f64>) -> Mat<f64> {
+    fn solve<B: Backend<Factor = F>>(&self, backend: &B, targets: &Mat<f64>) -> Mat<f64> {
         let mut solved = Mat::from_fn(self.root.len(), self.tasks.len(), |i, c| targets[(self.at(i), self.tasks[c])]);
-        self.factor.half_solve(solved.as_mut());
-        self.factor.half_solve_transposed(solved.as_mut());
+        backend.half_solve(&self.factor, &mut solved);
+        backend.half_solve_transposed(&self.factor, &mut solved);
         solved
     }
+}
 
+impl Share {
     /// L⁻¹ u κ(X, new): the squares of a column sum to prior minus posterior variance at that row.
     fn explained(&self, cross: &Mat<f64>) -> Mat<f64> {
         let mut explained = match &self.rows {
@@ -389,23 +421,23 @@ impl Share {
 /// Noise and amplitude of each task of a group. With the kernel multiplied by a, the marginal likelihood is highest at
 /// a = yᵀK′⁻¹y/m for any noise; the noise is searched in steps outwards from the shared one. It is at least the
 /// variance of rounding: aσ² rises with σ², so that too little noise means a higher step.
-fn noise_levels(
-    gram: &Mat<f64>,
+fn noise_levels<B: Backend>(
+    backend: &B,
+    gram: &B::Matrix,
     problem: &Problem,
     group: &Group,
     shared: f64,
-    threads: Threads,
 ) -> Result<Vec<Level>> {
     let (mass, count) = (group.count, group.root.len() as f64);
     // Taking and giving back as much memory for every factor takes half as long as computing it.
-    let memory = Cell::new(Mat::new());
+    let memory = Cell::new(None);
     let score = |noise: f64| -> Result<Vec<(f64, f64)>> {
-        let place = sized(memory.replace(Mat::new()), group.root.len());
-        let factor = factorised_in(place, (gram, group.rows.as_deref()), &group.root, noise, threads)
+        let factor = backend
+            .weighted_factor(memory.take(), gram, group.rows.as_deref(), &group.root, noise)
             .ok_or(Error::Singular { size: group.root.len(), noise })?;
         let mut half = group.targets.clone();
-        factor.half_solve(half.as_mut());
-        let cost = 0.5 * (factor.ln_det() + (mass - count) * noise.ln());
+        backend.half_solve(&factor, &mut half);
+        let cost = 0.5 * (backend.ln_det(&factor) + (mass - count) * noise.ln());
         let each = |c: usize| {
             // The amplitude of a constant target would be zero; its logarithm must be finite.
             let amplitude = (dot(half.col_as_slice(c), half.col_as_slice(c)) / mass).max(1e-12);
@@ -413,32 +445,39 @@ fn noise_levels(
             (if enough { -cost - 0.5 * mass * amplitude.ln() } else { f64::NEG_INFINITY }, amplitude)
         };
         let found = (0..half.ncols()).map(each).collect();
-        memory.set(factor.into_memory());
+        memory.set(Some(factor));
         Ok(found)
     };
     best_noise(shared + group.rounding(problem), group.tasks.len(), score)
 }
 
-/// One factor for each pattern of observed rows and level of noise.
-fn shares(
-    gram: &Mat<f64>,
-    root: &[f64],
-    observed: &[Option<Vec<usize>>],
-    noise: &[f64],
-    threads: Threads,
-) -> Result<Vec<Share>> {
+/// The patterns of observed rows and levels of noise, each with its noise.
+fn patterns(root: &[f64], observed: &[Option<Vec<usize>>], noise: &[f64]) -> Vec<(Share<()>, f64)> {
     let mut same: BTreeMap<(Option<&Vec<usize>>, u64), Vec<usize>> = BTreeMap::new();
     for (task, rows) in observed.iter().enumerate() {
         same.entry((rows.as_ref(), noise[task].to_bits())).or_default().push(task);
     }
-    let share = |((rows, noise), tasks): ((Option<&Vec<usize>>, u64), Vec<usize>)| {
+    let pattern = |((rows, noise), tasks): ((Option<&Vec<usize>>, u64), Vec<usize>)| {
         let root: Vec<f64> = rows.map_or(root.to_vec(), |rows| rows.iter().map(|&row| root[row]).collect());
-        let noise = f64::from_bits(noise);
-        let factor = factorised(gram, rows.map(Vec::as_slice), &root, noise, threads);
-        let factor = factor.ok_or(Error::Singular { size: root.len(), noise })?;
-        Ok(Share { tasks, rows: rows.cloned(), root, factor })
+        (Share { tasks, rows: rows.cloned(), root, factor: () }, f64::from_bits(noise))
     };
-    same.into_iter().map(share).collect()
+    same.into_iter().map(pattern).collect()
+}
+
+/// One factor for each of them.
+fn shares<B: Backend>(
+    backend: &B,
+    gram: &B::Matrix,
+    root: &[f64],
+    observed: &[Option<Vec<usize>>],
+    noise: &[f64],
+) -> Result<Vec<Share<B::Factor>>> {
+    let share = |(Share { tasks, rows, root, .. }, noise): (Share<()>, f64)| {
+        let factor = backend.weighted_factor(None, gram, rows.as_deref(), &root, noise);
+        let factor = factor.ok_or(Error::Singular { size: root.len(), noise })?;
+        Ok(Share { tasks, rows, root, factor })
+    };
+    patterns(root, observed, noise).into_iter().map(share).collect()
 }
 
 #[cfg(test)]

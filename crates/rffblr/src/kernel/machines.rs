@@ -1,6 +1,7 @@
 //! One Gaussian process for each group of tasks that share a kernel, all on the same training rows.
 
 use super::{Kernel, KernelMachine, LeftOut};
+use crate::device::Backend;
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef, Threads};
 use crate::problem::{Problem, places, spread};
@@ -61,6 +62,17 @@ impl Machines {
             false => groups.par_iter().map(member).collect::<Result<_>>()?,
         };
         Ok(Machines::from_members(members))
+    }
+
+    /// The same by a device, one after the other.
+    pub(crate) fn there<B: Backend>(device: &B, problem: &Problem, groups: &[Shared]) -> Result<Self> {
+        let member = |Shared { tasks, kernel, noise }: &Shared| {
+            let own = (tasks.len() < problem.tasks()).then(|| problem.of_tasks(tasks));
+            let machine =
+                KernelMachine::fitted_there(device, own.as_ref().unwrap_or(problem), kernel.clone(), *noise)?;
+            Ok(Member { tasks: tasks.clone(), machine })
+        };
+        Ok(Machines::from_members(groups.iter().map(member).collect::<Result<_>>()?))
     }
 
     /// Machines with the same inputs that together have every task once.

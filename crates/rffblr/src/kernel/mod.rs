@@ -17,8 +17,9 @@ mod pairs;
 
 pub(crate) use ascent::{Curvature, Start, Summit, Tolerance, climb};
 use departures::groups;
-pub(crate) use fit::{Climbed, Groups, LEARNING_ROWS, MOST_ROWS, Search, first_rows};
+pub(crate) use fit::{Climbed, Groups, LEARNING_ROWS, MOST_ROWS, MOST_ROWS_THERE, Search, first_rows};
 pub(crate) use learn::Learned;
+pub(crate) use learn::{factorised_in, sized};
 use learn::{Prior, learn};
 pub(crate) use machine::{KernelMachine, LeftOut, Scaled, TaskLevels, VARIANCE_ROWS, nonnegative_variance};
 pub(crate) use machines::{Machines, Member, Shared};

@@ -1,12 +1,14 @@
 //! The function as features drawn from learned kernels.
 
 use super::Model;
+use super::posterior::{Inverse, Shape};
 use super::waves::Waves;
 use crate::data::{Dataset, row_sample};
+use crate::device::{Backend, Side};
 use crate::drawn::{Accumulator, BLOCK, FeatureMap, Group, learn};
 use crate::error::Result;
-use crate::kernel::{Kernel, LeftOut};
-use crate::linalg::{Mat, MatRef, Threads, select_columns};
+use crate::kernel::{Kernel, LeftOut, nonnegative_variance};
+use crate::linalg::{Accumulate, Mat, MatRef, Threads, select_columns};
 use crate::problem::{Problem, places, spread};
 use crate::settings::Settings;
 use crate::steps::Observer;
@@ -126,12 +128,86 @@ impl DrawnMember {
     }
 }
 
+/// What predictions need, with a backend.
+pub(super) struct There<'a, B: Backend> {
+    backend: &'a B,
+    drawn: &'a Drawn,
+    /// Of each group.
+    members: Vec<MemberThere<B>>,
+}
+
+struct MemberThere<B: Backend> {
+    mean: B::Matrix,
+    /// The prior standard deviation of each weight.
+    deviation: Vec<f64>,
+    /// For tasks that share a covariance, its factor.
+    shapes: Vec<(Vec<usize>, B::Factor)>,
+}
+
+impl Drawn {
+    /// Multiplications of predicting a row with its variance.
+    pub(super) fn work(&self) -> f64 {
+        let of = |member: &DrawnMember| {
+            let posterior = &member.waves.posterior;
+            (posterior.precision.len() as f64).powi(2) * posterior.shapes.len() as f64
+        };
+        self.members.iter().map(of).sum()
+    }
+
+    /// Carries over what predictions need.
+    pub(super) fn there<'a, B: Backend>(&'a self, backend: &'a B) -> There<'a, B> {
+        let one = |member: &DrawnMember| {
+            let posterior = &member.waves.posterior;
+            let shape = |shape: &Shape| match &shape.inverse {
+                Inverse::Factor(factor) => Some((shape.tasks.clone(), backend.carried(factor))),
+                Inverse::Spectral(_) => None,
+            };
+            MemberThere {
+                mean: backend.put(posterior.mean.as_ref()),
+                deviation: posterior.precision.iter().map(|a| a.sqrt().recip()).collect(),
+                shapes: posterior.shapes.iter().filter_map(shape).collect(),
+            }
+        };
+        There { backend, drawn: self, members: self.members.iter().map(one).collect() }
+    }
+}
+
+impl<B: Backend> There<'_, B> {
+    /// Mean and, if wanted, variance at standardised rows: N′×C each.
+    pub(super) fn predict(&self, rows: MatRef<'_, f64>, uncertain: bool) -> (Mat<f64>, Option<Mat<f64>>) {
+        let (backend, count) = (self.backend, rows.nrows());
+        let empty = || Mat::zeros(count, self.drawn.tasks());
+        let (mut mean, mut variance) = (empty(), uncertain.then(empty));
+        let (inputs, mut place) = (backend.put(rows), None);
+        for (member, there) in self.drawn.members.iter().zip(&self.members) {
+            let Waves { basis, posterior } = &member.waves;
+            let design = backend.room(&mut place, count, basis.columns() + 1);
+            backend.features(basis, &inputs, None, design);
+            let mut own = backend.zeros(count, member.tasks.len());
+            backend.product(&mut own, Accumulate::Replace, Side::Plain(design), Side::Plain(&there.mean), 1.0);
+            member.spread(&backend.get(&own), &mut mean, 0);
+            let Some(variance) = &mut variance else { continue };
+            backend.scale_columns(design, &there.deviation);
+            let mut own = Mat::zeros(count, member.tasks.len());
+            for (tasks, factor) in &there.shapes {
+                let left = backend.explained(factor, design);
+                for &task in tasks {
+                    let column = own.col_as_slice_mut(task).iter_mut().zip(&left);
+                    column.for_each(|(to, left)| *to = posterior.unit[task] * nonnegative_variance(*left));
+                }
+            }
+            member.spread(&own, variance, 0);
+        }
+        (mean, variance)
+    }
+}
+
 /// Learns from data in memory.
 pub(super) fn fit(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
     let rows = row_sample(data.rows(), learn::MOST_ROWS, settings.seed);
     let part = rows.map(|rows| data.select(&rows)).transpose()?;
     let map = FeatureMap::learn(part.as_ref().unwrap_or(data), data.effective_rows(), settings, observer)?;
-    let mut sums = Accumulator::new(&map);
+    let mut sums = Accumulator::new(&map).on(settings.device, data.rows() as f64)?;
     let weights = data.given_weights().map(|weights| weights.values().as_slice());
     for (number, start) in (0..data.rows()).step_by(BLOCK).enumerate() {
         let count = BLOCK.min(data.rows() - start);

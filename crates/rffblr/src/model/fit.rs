@@ -6,8 +6,10 @@ use super::sinusoids::Sinusoids;
 use super::{Function, Learning, Model, Parts, cosines, drawn, learn, transformed};
 use crate::data::{Dataset, Standardiser, TrainingTable, expect_count, rounding_variance, row_sample};
 use crate::error::{Error, Result};
-use crate::kernel::{Groups, MOST_ROWS, Machines};
+use crate::device::{Cuda, caught, chosen};
+use crate::kernel::{Groups, MOST_ROWS, MOST_ROWS_THERE, Machines};
 use crate::linalg::{Mat, Threads};
+use crate::memory::of_doubles;
 use crate::problem::Problem;
 use crate::settings::{CosineSettings, EXACT_ROWS, Form, InputScales, Settings, TargetScale};
 use crate::steps::{Iteration, Observer, Stop};
@@ -62,9 +64,9 @@ fn fit_all(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Resul
     let (found, target_scale, transforms) = match &settings.form {
         Form::Cosines(cosines) => fit_cosines(data, inputs, settings, cosines, observer)?,
         Form::Automatic | Form::Drawn { .. } | Form::Kernel => {
-            expect_exact(data)?;
+            let device = device_of_exact(data, settings)?;
             let Learning { problem, groups, target_scale, transforms } = learn(data, inputs, settings, observer)?;
-            (fit_kernel(&problem, groups)?, target_scale, transforms)
+            (fit_kernel(&problem, groups, device)?, target_scale, transforms)
         }
         Form::Sinusoids { sparsity } => {
             let Learning { problem, groups, target_scale, transforms } = learn(data, inputs, settings, observer)?;
@@ -150,20 +152,30 @@ fn many_rows_as_sinusoids(data: &Dataset, settings: &Settings, sparsity: f64, ob
     Ok(Model { function: Function::Sinusoids(Box::new(sinusoids)), settings: settings.clone(), ..teacher })
 }
 
-fn fit_kernel(problem: &Problem, groups: Groups) -> Result<Found> {
+fn fit_kernel(problem: &Problem, groups: Groups, device: Option<Cuda>) -> Result<Found> {
     let Groups { groups, trace, stop } = groups;
-    let machines = Machines::new(problem, &groups, Threads::current())?;
+    let machines = match device {
+        None => Machines::new(problem, &groups, Threads::current())?,
+        Some(cuda) => caught(|| Machines::there(&cuda, problem, &groups))?,
+    };
     Ok(Found { function: Function::Kernel(machines), trace, stop })
 }
 
-/// The exact form factorises matrices of the size of the rows.
-fn expect_exact(data: &Dataset) -> Result<()> {
-    match data.rows() {
-        rows if rows > MOST_ROWS => Err(Error::Setting {
-            name: "preset",
-            problem: format!("the exact form takes at most {MOST_ROWS} rows, not {rows}; use preset cosines"),
-        }),
-        _ => Ok(()),
+/// The exact form factorises matrices of the size of the rows, some dozen of them for each noise level of a task.
+fn device_of_exact(data: &Dataset, settings: &Settings) -> Result<Option<Cuda>> {
+    let rows = data.rows();
+    let most = |count| Error::Setting {
+        name: "preset",
+        problem: format!("the exact form takes at most {count} rows, not {rows}; use preset cosines"),
+    };
+    if rows > MOST_ROWS_THERE {
+        return Err(most(format!("{MOST_ROWS} (with a GPU {MOST_ROWS_THERE})")));
+    }
+    let work = 12.0 * (rows as f64).powi(3) / 3.0;
+    let found = chosen(settings.device, work, 2.5 * of_doubles(rows, rows) + 1e9, "the kernel matrix and its factor")?;
+    match found {
+        None if rows > MOST_ROWS => Err(most(format!("{MOST_ROWS} without a GPU"))),
+        found => Ok(found),
     }
 }
 

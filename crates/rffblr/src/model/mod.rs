@@ -27,6 +27,7 @@ pub use prediction::{Laws, Prediction, PredictionColumns};
 pub use views::{KernelView, Link, Sinusoid};
 
 use crate::data::{Dataset, Encoder, SetAside, Standardiser, Weights, check_inputs, expect_count};
+use crate::device::{Cuda, caught, chosen};
 use crate::error::{Error, Result};
 use crate::kernel::LeftOut;
 use crate::linalg::{Mat, MatRef, Threads, select_rows};
@@ -160,10 +161,18 @@ impl Model {
         let errors = self.error_quantiles.clone();
         let mut out =
             Prediction { mean: Mat::zeros(rows, tasks), latent_std: empty(), std: empty(), errors, laws: None };
+        let cuda = self.device_for(rows, uncertain)?;
+        let there = match (&cuda, &self.function) {
+            (Some(cuda), Function::Drawn(drawn)) => Some(caught(|| Ok(drawn.there(cuda)))?),
+            _ => None,
+        };
         for start in (0..rows).step_by(ROWS) {
             let block = inputs.subrows(start, ROWS.min(rows - start));
             let block = self.input_scale.apply(block, &self.input_names)?;
-            let (mean, variance) = self.function.predict(block.as_ref(), uncertain, threads);
+            let (mean, variance) = match &there {
+                None => self.function.predict(block.as_ref(), uncertain, threads),
+                Some(there) => caught(|| Ok(there.predict(block.as_ref(), uncertain)))?,
+            };
             for c in 0..tasks {
                 let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
                 let noise = self.function.noise_variance(c);
@@ -177,6 +186,14 @@ impl Model {
             }
         }
         Ok(out)
+    }
+
+    /// The device that predicts so many rows, if that is asked for or quicker: features drawn from a kernel alone have one.
+    fn device_for(&self, rows: usize, uncertain: bool) -> Result<Option<Cuda>> {
+        let Function::Drawn(drawn) = &self.function else { return Ok(None) };
+        let work = if uncertain { rows as f64 * drawn.work() } else { 0.0 };
+        let bytes = 8.0 * (2.0 * drawn.work() + 4.0 * ROWS as f64 * drawn.work().sqrt());
+        chosen(self.settings.device, work, bytes, "predictions")
     }
 
     /// Joint covariance of new observations at the given rows, noise included: N′×N′ for each target. From all training rows,

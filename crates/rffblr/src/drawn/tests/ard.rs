@@ -2,6 +2,7 @@
 
 use super::super::ard::Ard;
 use super::super::sums::Sums;
+use crate::device::Host;
 use crate::fourier::{Basis, Directions, Offsets, Recipe, Spectrum};
 use crate::linalg::{Mat, Threads, scale_rows};
 use crate::problem::Problem;
@@ -44,9 +45,9 @@ fn sums_give_what_the_rows_give() {
         scale_rows(&mut features, &problem.root);
         scale_rows(&mut folded, &problem.root);
         let mut sums = Sums::new(23, 2);
-        sums.add_rows(&features, &folded, &problem.root, Threads::ONE);
+        sums.add_features(&features, &folded, &problem.root);
         let ard = Ard {
-            systems: &sums.systems(),
+            systems: &sums.systems(&Host(Threads::ONE)),
             relative: false,
             weight_prior: settings.weight_prior,
             noise_prior: settings.noise_prior,

@@ -6,6 +6,7 @@ use super::super::posterior::{Context, refine, refinement, solve};
 use super::super::sums::{Sums, System};
 use super::{data, expect_gradient};
 use crate::data::Dataset;
+use crate::device::Host;
 use crate::kernel::{Family, Kernel, KernelMachine};
 use crate::linalg::{Cholesky, Mat, Threads, dot, multiply, scale_columns, scale_rows, select_rows};
 use crate::model::{Function, Model, Posterior, fit};
@@ -31,17 +32,17 @@ fn root(data: &Dataset) -> Vec<f64> {
     data.weights().map_or(vec![1.0; data.rows()], |weights| weights.iter().map(|w| w.sqrt()).collect())
 }
 
-fn systems(draw: &Draw, data: &Dataset) -> Vec<System> {
+fn systems(draw: &Draw, data: &Dataset) -> Vec<System<Mat<f64>>> {
     let (mut features, mut y) = (draw.basis(&kernel()).features_and_one(data.inputs()), data.targets().to_owned());
     scale_rows(&mut features, &root(data));
     scale_rows(&mut y, &root(data));
     let mut sums = Sums::new(draw.columns(), 3);
-    sums.add_rows(&features, &y, &root(data), ONE);
-    sums.systems()
+    sums.add_features(&features, &y, &root(data));
+    sums.systems(&Host(ONE))
 }
 
-fn context(rounding: &[f64; 3]) -> Context<'_> {
-    Context { rounding, relative: false, threads: ONE }
+fn context(rounding: &[f64; 3]) -> Context<'_, Host> {
+    Context { backend: &Host(ONE), rounding, relative: false }
 }
 
 fn predicted(draw: &Draw, posterior: &Posterior, new: &Mat<f64>) -> (Mat<f64>, Mat<f64>) {

@@ -1,5 +1,6 @@
 //! The posterior against its definition, brute force and limiting cases.
 
+use super::super::learn::factorised;
 use super::super::noise::{REACH, STEP, WIDTH};
 use super::super::tests::example;
 use super::*;

@@ -3,6 +3,7 @@
 //! a triangular solve costs the square of the rows for every row that is asked for and every level of noise.
 
 use super::{KernelMachine, Share, nonnegative_variance, shares};
+use crate::device::{Backend, Host};
 use crate::linalg::{Mat, Threads, dot, select_rows};
 use std::collections::BTreeSet;
 
@@ -81,7 +82,7 @@ impl KernelMachine {
             let places = |rows: &Vec<usize>| Some(rows.iter().map(place).collect::<Vec<usize>>());
             let observed: Vec<_> = observed.iter().map(places).collect();
             let gram = self.kernel.gram(&inputs, threads);
-            let mut found = shares(&gram, &root, &observed, &self.noise, threads).unwrap_or_default();
+            let mut found = shares(&Host(threads), &gram, &root, &observed, &self.noise).unwrap_or_default();
             for rows in found.iter_mut().filter_map(|share| share.rows.as_mut()) {
                 rows.iter_mut().for_each(|row| *row = used[*row]);
             }
@@ -90,12 +91,12 @@ impl KernelMachine {
     }
 
     /// κ of each task, from leave-one-out variances at training rows that are not in the sample; nothing if that has all.
-    pub(super) fn corrections(&self, threads: Threads) -> Vec<f64> {
+    pub(super) fn corrections<B: Backend>(&self, backend: &B, shares: &[Share<B::Factor>]) -> Vec<f64> {
         if self.inputs.nrows() <= VARIANCE_ROWS {
             return Vec::new();
         }
-        let mut out = vec![0.0; self.noise.len()];
-        for share in self.shares() {
+        let (mut out, threads) = (vec![0.0; self.noise.len()], Threads::current());
+        for share in shares {
             let Some(sampled) = self.sampled().iter().find(|sampled| sampled.tasks == share.tasks) else { continue };
             let in_sample = |row: &usize| sampled.rows.as_ref().is_some_and(|rows| rows.binary_search(row).is_ok());
             let others: Vec<usize> =
@@ -106,13 +107,13 @@ impl KernelMachine {
             let prior = self.kernel.diagonal(inputs.as_ref());
             let explained = sampled.explained(&self.kernel.cross(&self.inputs, inputs.as_ref(), threads));
             // (K′⁻¹)ᵢᵢ is the squared length of L⁻¹eᵢ.
-            let mut units = Mat::zeros(share.root.len(), others.len());
-            others.iter().enumerate().for_each(|(k, &i)| units[(i, k)] = 1.0);
-            share.factor.half_solve(units.as_mut());
+            let mut units = Mat::zeros(others.len(), share.root.len());
+            others.iter().enumerate().for_each(|(k, &i)| units[(k, i)] = 1.0);
+            let diagonal = backend.explained(&share.factor, &backend.put(units.as_ref()));
             let (mut excess, mut slope) = (0.0, 0.0);
             for (k, &i) in others.iter().enumerate() {
-                let (q, e) = (units.col_as_slice(k), explained.col_as_slice(k));
-                let (q, e) = (dot(q, q), dot(e, e));
+                let (q, e) = (diagonal[k], explained.col_as_slice(k));
+                let e = dot(e, e);
                 let left = (1.0 / q - self.noise[share.tasks[0]]).max(0.0) / share.root[i].powi(2);
                 let from_sample = (prior[k] - e).max(0.0);
                 excess += from_sample - left;

@@ -1,0 +1,534 @@
+//! A GPU through CUDA's driver, cuBLAS, cuSOLVER and NVRTC, which are looked for when a device is asked for: nothing of CUDA
+//! is needed to build or to run on the processor. All work of a device is on one stream, in the order in which it is asked
+//! for, so results have the same bits each time.
+
+mod open;
+
+use super::{Backend, Side, failed};
+use crate::fourier::Basis;
+use crate::interrupt::go_on;
+use crate::kernel::Kernel;
+use crate::linalg::{Accumulate, Cholesky, Mat, MatRef, Threads};
+use cudarc::cublas::sys as blas;
+use cudarc::cusolver::sys as solver;
+use cudarc::driver::{result as driver, sys};
+use open::Inner;
+use std::ffi::c_void;
+use std::fmt::Display;
+use std::sync::{Arc, PoisonError};
+
+/// A device that was opened. Copies are the same device.
+#[derive(Clone)]
+pub(crate) struct Cuda(Arc<Inner>);
+
+/// A column-major matrix without gaps between its columns, in the memory of a device.
+pub(crate) struct Matrix {
+    data: Buffer,
+    rows: usize,
+    columns: usize,
+}
+
+/// Memory of a device, given back when it is dropped: in the order of the stream, after all work that was asked for.
+struct Buffer {
+    at: sys::CUdeviceptr,
+    bytes: usize,
+    device: Arc<Inner>,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.at != 0 {
+            let _held = self.device.held.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: the memory came from this stream and is not used by anything asked for later. An error leaves it to
+            // the driver, which takes it back with the process.
+            unsafe {
+                _ = driver::ctx::set_current(self.device.context);
+                _ = driver::free_async(self.at, self.device.stream);
+            }
+        }
+    }
+}
+
+impl Clone for Matrix {
+    fn clone(&self) -> Matrix {
+        let cuda = Cuda(self.data.device.clone());
+        let copy = cuda.uninitialised(self.rows, self.columns);
+        cuda.with(|inner| {
+            // SAFETY: both have that many bytes.
+            done(unsafe { driver::memcpy_dtod_async(copy.data.at, self.data.at, self.data.bytes, inner.stream) });
+        });
+        copy
+    }
+}
+
+/// The value, or the end of the work with what CUDA says.
+fn done<T, E: Display>(result: std::result::Result<T, E>) -> T {
+    result.unwrap_or_else(|problem| failed(format!("the GPU reports: {problem}")))
+}
+
+fn int(size: usize) -> i32 {
+    i32::try_from(size).unwrap_or_else(|_| failed(format!("a matrix of {size} rows is too large for cuBLAS")))
+}
+
+/// What a kernel is called with.
+enum Argument {
+    Address(sys::CUdeviceptr),
+    Count(u64),
+    Number(f64),
+}
+
+impl From<&Matrix> for Argument {
+    fn from(matrix: &Matrix) -> Argument {
+        Argument::Address(matrix.data.at)
+    }
+}
+
+impl From<Option<&Matrix>> for Argument {
+    fn from(matrix: Option<&Matrix>) -> Argument {
+        Argument::Address(matrix.map_or(0, |matrix| matrix.data.at))
+    }
+}
+
+impl From<usize> for Argument {
+    fn from(count: usize) -> Argument {
+        Argument::Count(count as u64)
+    }
+}
+
+impl From<f64> for Argument {
+    fn from(number: f64) -> Argument {
+        Argument::Number(number)
+    }
+}
+
+/// Launches a kernel of `kernels.cu` over so many entries.
+macro_rules! launch {
+    ($cuda:expr, $name:literal, $entries:expr, $($argument:expr),+) => {
+        $cuda.launch($name, $entries, &[$(Argument::from($argument)),+])
+    };
+}
+
+impl std::fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Cuda").field(&self.name()).finish()
+    }
+}
+
+impl Cuda {
+    /// Opens a device, or finds out in milliseconds why it cannot be had.
+    pub(crate) fn open(ordinal: usize) -> std::result::Result<Cuda, String> {
+        Inner::open(ordinal).map(Cuda)
+    }
+
+    /// What the maker calls it.
+    pub(crate) fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Bytes that are free, those that were set aside and are not in use included.
+    pub(crate) fn free(&self) -> usize {
+        self.with(Inner::free)
+    }
+
+    /// Runs `f` with the device to itself.
+    fn with<T>(&self, f: impl FnOnce(&Inner) -> T) -> T {
+        go_on();
+        let _held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the context lives as long as the process.
+        done(unsafe { driver::ctx::set_current(self.0.context) });
+        f(&self.0)
+    }
+
+    fn buffer(&self, bytes: usize) -> Buffer {
+        let at = self.with(|inner| match bytes {
+            0 => 0,
+            // SAFETY: the stream lives as long as the process.
+            _ => unsafe { driver::malloc_async(inner.stream, bytes) }.unwrap_or_else(|problem| {
+                let free = inner.free();
+                failed(format!(
+                    "{} has {:.1} GB left and needs {:.1} GB more ({problem}); fewer features or rows need less, or set \
+                     device cpu",
+                    inner.name,
+                    free as f64 / 1e9,
+                    bytes as f64 / 1e9
+                ))
+            }),
+        });
+        Buffer { at, bytes, device: self.0.clone() }
+    }
+
+    fn uninitialised(&self, rows: usize, columns: usize) -> Matrix {
+        Matrix { data: self.buffer(rows * columns * size_of::<f64>()), rows, columns }
+    }
+
+    /// Copies plain numbers.
+    fn list<T: Copy>(&self, values: &[T]) -> Matrix {
+        const { assert!(size_of::<T>() == 8) }
+        let out = self.uninitialised(values.len(), 1);
+        self.with(|inner| inner.upload(out.data.at, values));
+        out
+    }
+
+    fn launch(&self, name: &'static str, entries: usize, arguments: &[Argument]) {
+        const THREADS: usize = 256;
+        if entries == 0 {
+            return;
+        }
+        let blocks = entries.div_ceil(THREADS);
+        let mut places: Vec<*mut c_void> = arguments
+            .iter()
+            .map(|argument| match argument {
+                Argument::Address(at) => std::ptr::from_ref(at).cast_mut().cast(),
+                Argument::Count(count) => std::ptr::from_ref(count).cast_mut().cast(),
+                Argument::Number(number) => std::ptr::from_ref(number).cast_mut().cast(),
+            })
+            .collect();
+        self.with(|inner| {
+            let function = inner.function(name);
+            let blocks = u32::try_from(blocks).unwrap_or_else(|_| failed("a matrix is too large for the GPU".into()));
+            // SAFETY: each call here names the arguments in the order of its kernel, and their sizes are those of the
+            // matrices; a kernel touches no entry beyond them. The driver copies the arguments before it returns.
+            done(unsafe {
+                driver::launch_kernel(function, (blocks, 1, 1), (THREADS as u32, 1, 1), 0, inner.stream, &mut places)
+            });
+        });
+    }
+
+    /// Solves with the factor, or its transpose, on one side of `b`, in place.
+    fn triangular(&self, l: &Matrix, side: blas::cublasSideMode_t, transposed: bool, b: &mut Matrix) {
+        let operation = operation(transposed);
+        let (n, rows, columns) = (int(l.rows), int(b.rows), int(b.columns));
+        if rows == 0 || columns == 0 {
+            return;
+        }
+        self.with(|inner| {
+            // SAFETY: l is n×n, and n is the number of rows or columns of b, as the side asks.
+            let status = unsafe {
+                blas::cublasDtrsm_v2(
+                    inner.blas,
+                    side,
+                    blas::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER,
+                    operation,
+                    blas::cublasDiagType_t::CUBLAS_DIAG_NON_UNIT,
+                    rows,
+                    columns,
+                    &1.0,
+                    pointer(l),
+                    n,
+                    pointer(b),
+                    rows,
+                )
+            };
+            done(status.result());
+        });
+    }
+
+    /// The factor in the place of a matrix; `None` if a pivot is not positive.
+    fn factorise(&self, a: Matrix) -> Option<Matrix> {
+        let n = int(a.rows);
+        let lower = solver::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER;
+        let mut size = 0;
+        self.with(|inner| {
+            // SAFETY: a is n×n.
+            done(unsafe {
+                solver::cusolverDnDpotrf_bufferSize(inner.solver, lower, n, pointer(&a), n, &mut size).result()
+            });
+        });
+        let (work, info) = (self.uninitialised(size as usize, 1), self.zeros(1, 1));
+        self.with(|inner| {
+            // SAFETY: a is n×n, the memory for work has the size that was asked for, and `info` has room for an int.
+            done(unsafe {
+                let (work, info) = (pointer(&work), info.data.at as *mut i32);
+                solver::cusolverDnDpotrf(inner.solver, lower, n, pointer(&a), n, work, size, info).result()
+            });
+        });
+        (self.status(&info) == 0).then_some(a)
+    }
+
+    /// The inverse in the place of a factor: lower triangle.
+    fn invert(&self, l: Matrix) -> Matrix {
+        let n = int(l.rows);
+        let lower = solver::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER;
+        let mut size = 0;
+        self.with(|inner| {
+            // SAFETY: l is n×n.
+            done(unsafe {
+                solver::cusolverDnDpotri_bufferSize(inner.solver, lower, n, pointer(&l), n, &mut size).result()
+            });
+        });
+        let (work, info) = (self.uninitialised(size as usize, 1), self.zeros(1, 1));
+        self.with(|inner| {
+            // SAFETY: as for the factor.
+            done(unsafe {
+                let (work, info) = (pointer(&work), info.data.at as *mut i32);
+                solver::cusolverDnDpotri(inner.solver, lower, n, pointer(&l), n, work, size, info).result()
+            });
+        });
+        l
+    }
+
+    /// What cuSOLVER says of its last call.
+    fn status(&self, info: &Matrix) -> i32 {
+        let bits = self.get(info)[(0, 0)].to_bits();
+        bits as u32 as i32
+    }
+}
+
+fn operation(transposed: bool) -> blas::cublasOperation_t {
+    match transposed {
+        false => blas::cublasOperation_t::CUBLAS_OP_N,
+        true => blas::cublasOperation_t::CUBLAS_OP_T,
+    }
+}
+
+fn pointer(matrix: &Matrix) -> *mut f64 {
+    matrix.data.at as *mut f64
+}
+
+impl Backend for Cuda {
+    type Matrix = Matrix;
+    type Factor = Matrix;
+
+    fn put(&self, a: MatRef<'_, f64>) -> Matrix {
+        let (rows, columns) = a.shape();
+        let out = self.uninitialised(rows, columns);
+        let dense = a.try_as_col_major().filter(|a| a.col_stride() as usize == rows || columns <= 1);
+        self.with(|inner| match dense {
+            Some(dense) if columns > 0 => {
+                let first = dense.col(0).as_slice().as_ptr();
+                // SAFETY: columns follow each other without gaps, so these are rows × columns numbers.
+                inner.upload(out.data.at, unsafe { std::slice::from_raw_parts(first, rows * columns) });
+            }
+            _ => {
+                let mut column = vec![0.0; rows];
+                for j in 0..columns {
+                    (0..rows).for_each(|i| column[i] = a[(i, j)]);
+                    inner.upload(out.data.at + (j * rows * size_of::<f64>()) as u64, &column);
+                }
+            }
+        });
+        out
+    }
+
+    fn get(&self, a: &Matrix) -> Mat<f64> {
+        let mut out = Mat::zeros(a.rows, a.columns);
+        if a.rows > 0 {
+            self.with(|inner| {
+                for j in 0..a.columns {
+                    let from = a.data.at + (j * a.rows * size_of::<f64>()) as u64;
+                    inner.download(out.col_as_slice_mut(j), from);
+                }
+            });
+        }
+        out
+    }
+
+    fn zeros(&self, rows: usize, columns: usize) -> Matrix {
+        let out = self.uninitialised(rows, columns);
+        if out.data.bytes > 0 {
+            // SAFETY: the memory has that many bytes.
+            self.with(|inner| done(unsafe { driver::memset_d8_async(out.data.at, 0, out.data.bytes, inner.stream) }));
+        }
+        out
+    }
+
+    fn room<'m>(&self, a: &'m mut Option<Matrix>, rows: usize, columns: usize) -> &'m mut Matrix {
+        if a.as_ref().is_some_and(|a| (a.rows, a.columns) != (rows, columns)) {
+            *a = None;
+        }
+        a.get_or_insert_with(|| self.uninitialised(rows, columns))
+    }
+
+    /// So many that a product keeps the device busy and the features take two gigabytes at most.
+    fn rows_at_once(&self, on_processor: usize, columns: usize) -> usize {
+        const BYTES: usize = 2_000_000_000;
+        let fit = BYTES / (size_of::<f64>() * columns.max(1)) / 1024 * 1024;
+        fit.clamp(on_processor, 65_536.max(on_processor))
+    }
+
+    fn each<S, T: Send>(
+        &self,
+        count: usize,
+        start: impl Fn() -> S + Send + Sync,
+        f: impl Fn(&Self, &mut S, usize) -> T + Send + Sync,
+    ) -> Vec<T> {
+        let mut state = start();
+        (0..count).map(|i| f(self, &mut state, i)).collect()
+    }
+
+    fn product(&self, dst: &mut Matrix, mode: Accumulate, a: Side<'_, Matrix>, b: Side<'_, Matrix>, factor: f64) {
+        let part = |side: &Side<'_, Matrix>| match side {
+            Side::Plain(m) => (pointer(m), int(m.rows), int(m.columns), operation(false)),
+            Side::Transposed(m) => (pointer(m), int(m.rows), int(m.rows), operation(true)),
+        };
+        let ((a, a_rows, inner, a_as), (b, b_rows, _, b_as)) = (part(&a), part(&b));
+        let (rows, columns) = (int(dst.rows), int(dst.columns));
+        if rows == 0 || columns == 0 {
+            return;
+        }
+        let beta = if mode == Accumulate::Add { 1.0 } else { 0.0 };
+        self.with(|device| {
+            // SAFETY: the shapes are those of the matrices; of `b` no more columns are read than `dst` has.
+            let status = unsafe {
+                blas::cublasDgemm_v2(
+                    device.blas, a_as, b_as, rows, columns, inner, &factor, a, a_rows, b, b_rows, &beta, pointer(dst), rows,
+                )
+            };
+            done(status.result());
+        });
+    }
+
+    fn add_gram(&self, dst: &mut Matrix, a: &Matrix) {
+        let (size, rows) = (int(dst.rows), int(a.rows));
+        if size == 0 || rows == 0 {
+            return;
+        }
+        self.with(|inner| {
+            let (lower, transposed) = (blas::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER, operation(true));
+            // SAFETY: dst is size×size and a rows×size.
+            let status = unsafe {
+                blas::cublasDsyrk_v2(
+                    inner.blas, lower, transposed, size, rows, &1.0, pointer(a), rows, &1.0, pointer(dst), size,
+                )
+            };
+            done(status.result());
+        });
+    }
+
+    fn add(&self, dst: &mut Matrix, a: &Matrix, factor: f64) {
+        let entries = a.rows * a.columns;
+        launch!(self, "add", entries, &*dst, entries, a, factor);
+    }
+
+    fn scale_columns(&self, a: &mut Matrix, factors: &[f64]) {
+        let (entries, factors) = (a.rows * a.columns, self.list(factors));
+        launch!(self, "scale_columns", entries, &*a, entries, a.rows, &factors);
+    }
+
+    fn scale_both(&self, a: &mut Matrix, factors: &[f64]) {
+        let (entries, factors) = (a.rows * a.columns, self.list(factors));
+        launch!(self, "scale_both", entries, &*a, entries, a.rows, &factors);
+    }
+
+    fn diagonal_of(&self, a: &Matrix) -> Vec<f64> {
+        let out = self.uninitialised(a.rows, 1);
+        launch!(self, "diagonal", a.rows, &out, a.rows, a);
+        self.get(&out).col_as_slice(0).to_vec()
+    }
+
+    fn fill_upper(&self, a: &mut Matrix) {
+        let entries = a.rows * a.columns;
+        launch!(self, "fill_upper", entries, &*a, entries, a.rows);
+    }
+
+    fn features(&self, basis: &Basis, inputs: &Matrix, root: Option<&[f64]>, out: &mut Matrix) {
+        let (rows, entries, waves) = (out.rows, out.rows * out.columns, basis.cosines());
+        let directions = self.put(basis.directions.as_ref());
+        let (n, columns, inner) = (int(rows), int(waves), int(inputs.columns));
+        if n > 0 && columns > 0 {
+            self.with(|device| {
+                let plain = operation(false);
+                // SAFETY: the angles are the first columns of `out`.
+                let status = unsafe {
+                    let (x, w, out) = (pointer(inputs), pointer(&directions), pointer(out));
+                    blas::cublasDgemm_v2(
+                        device.blas, plain, plain, n, columns, inner, &1.0, x, n, w, inner, &0.0, out, n,
+                    )
+                };
+                done(status.result());
+            });
+        }
+        let links: Vec<u64> = basis.links.iter().map(|link| *link as u64).collect();
+        let (offsets, links) = (self.list(&basis.offsets), self.list(&links));
+        let root = root.map(|root| self.list(root));
+        launch!(
+            self, "lift", entries, &*out, entries, rows, &offsets, waves, basis.amplitude, inputs, &links,
+            basis.links.len(), basis.link_factor(), root.as_ref()
+        );
+    }
+
+    fn residual(&self, y: &Matrix, mean: &mut Matrix, share: &[f64]) {
+        let (entries, share) = (mean.rows * mean.columns, self.list(share));
+        launch!(self, "residual", entries, &*mean, entries, mean.rows, y, &share);
+    }
+
+    fn pull(&self, cosines: &Matrix, slopes: &Matrix, out: &mut Matrix) {
+        let entries = out.rows * out.columns;
+        launch!(self, "pull", entries, &*out, entries, out.rows, cosines, slopes);
+    }
+
+    fn factor(&self, a: &Matrix, noise: f64) -> Option<Matrix> {
+        let copy = a.clone();
+        launch!(self, "add_to_diagonal", copy.rows, &copy, copy.rows, noise);
+        self.factorise(copy)
+    }
+
+    fn ln_det(&self, l: &Matrix) -> f64 {
+        self.diagonal_of(l).iter().map(|v| 2.0 * v.ln()).sum()
+    }
+
+    fn half_solve(&self, l: &Matrix, b: &mut Mat<f64>) {
+        let mut there = self.put(b.as_ref());
+        self.triangular(l, blas::cublasSideMode_t::CUBLAS_SIDE_LEFT, false, &mut there);
+        *b = self.get(&there);
+    }
+
+    fn half_solve_transposed(&self, l: &Matrix, b: &mut Mat<f64>) {
+        let mut there = self.put(b.as_ref());
+        self.triangular(l, blas::cublasSideMode_t::CUBLAS_SIDE_LEFT, true, &mut there);
+        *b = self.get(&there);
+    }
+
+    fn inverse(&self, l: Matrix, full: bool) -> (Vec<f64>, Option<Matrix>) {
+        let inverse = self.invert(l);
+        (self.diagonal_of(&inverse), full.then_some(inverse))
+    }
+
+    fn lower(&self, l: Matrix) -> Cholesky {
+        let mut lower = self.get(&l);
+        // What cuSOLVER leaves above the diagonal means nothing.
+        (1..lower.ncols()).for_each(|j| lower.col_as_slice_mut(j)[..j].fill(0.0));
+        Cholesky::from_lower(lower, Threads::current())
+    }
+
+    fn gram(&self, kernel: &Kernel, inputs: &Mat<f64>) -> Matrix {
+        let (n, x) = (inputs.nrows(), self.put(inputs.as_ref()));
+        let (out, entries, scales) = (self.uninitialised(n, n), n * n, self.list(&kernel.input_scales));
+        let linear = kernel.linear / inputs.ncols() as f64;
+        let (rbf, laplace) = (kernel.rbf, kernel.laplace_l1);
+        launch!(
+            self, "kernel_of_rows", entries, &out, entries, n, &x, inputs.ncols(), &scales, linear, rbf.variance,
+            rbf.bandwidth, laplace.variance, laplace.bandwidth
+        );
+        out
+    }
+
+    fn weighted_factor(
+        &self,
+        place: Option<Matrix>,
+        gram: &Matrix,
+        rows: Option<&[usize]>,
+        root: &[f64],
+        noise: f64,
+    ) -> Option<Matrix> {
+        let n = root.len();
+        let chosen: Option<Vec<u64>> = rows.map(|rows| rows.iter().map(|row| *row as u64).collect());
+        let chosen = chosen.map(|chosen| self.list(&chosen));
+        let out = place.filter(|place| place.rows == n).unwrap_or_else(|| self.uninitialised(n, n));
+        let (entries, root) = (n * n, self.list(root));
+        launch!(self, "weighted", entries, &out, entries, n, gram, gram.rows, chosen.as_ref(), &root, noise);
+        self.factorise(out)
+    }
+
+    fn carried(&self, l: &Cholesky) -> Matrix {
+        self.put(l.lower().as_ref())
+    }
+
+    /// X Lᵀ = Z, so that a row of X is L⁻¹z.
+    fn explained(&self, l: &Matrix, rows: &Matrix) -> Vec<f64> {
+        let (mut x, out) = (rows.clone(), self.uninitialised(rows.rows, 1));
+        self.triangular(l, blas::cublasSideMode_t::CUBLAS_SIDE_RIGHT, true, &mut x);
+        launch!(self, "row_squares", x.rows, &out, x.rows, &x, x.columns);
+        self.get(&out).col_as_slice(0).to_vec()
+    }
+}
