@@ -91,7 +91,7 @@ fn whole(rows: usize, tasks: usize, count: usize) -> (f64, usize) {
 /// features of the same shapes.
 fn pass(rows: usize, tasks: usize, count: usize, repeats: usize) -> (f64, f64) {
     let data = dataset(rows, tasks);
-    let form = Form::Drawn { features: Some(count), precision: Precision::Tied };
+    let form = Form::Drawn { features: Some(count), precision: Precision::Tied, effort: 1.0 };
     let settings = Settings { form, max_iterations: 1, ..Settings::DEFAULT };
     let sample = data.select(&(0..500).collect::<Vec<_>>()).expect("rows");
     let map = FeatureMap::learn(&sample, 500.0, &settings, &|_| ControlFlow::Continue(())).expect("well-behaved data");

@@ -49,7 +49,7 @@ fn forms() -> Vec<Form> {
     vec![
         Form::Kernel,
         Form::Sinusoids { sparsity: 0.8 },
-        Form::Drawn { features: Some(24), precision: Precision::Tied },
+        Form::Drawn { features: Some(24), precision: Precision::Tied, effort: 1.0 },
         Form::Cosines(cosines),
     ]
 }

@@ -55,14 +55,7 @@ impl Backend for Host {
         }
     }
 
-    fn product(
-        &self,
-        dst: &mut Mat<f64>,
-        mode: Accumulate,
-        a: Side<'_, Mat<f64>>,
-        b: Side<'_, Mat<f64>>,
-        factor: f64,
-    ) {
+    fn product(&self, dst: &mut Mat<f64>, mode: Accumulate, a: Side<'_, Mat<f64>>, b: Side<'_, Mat<f64>>, factor: f64) {
         let a = match a {
             Side::Plain(a) => a.as_ref(),
             Side::Transposed(a) => a.transpose(),

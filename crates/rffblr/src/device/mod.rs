@@ -12,9 +12,9 @@ use crate::fourier::Basis;
 use crate::kernel::Kernel;
 use crate::linalg::{Accumulate, Cholesky, Mat, MatRef, Threads};
 use crate::settings::Device;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::OnceLock;
 use std::time::Instant;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A factor of a product: as it is, or transposed.
 #[derive(Clone, Copy)]
@@ -135,6 +135,16 @@ pub(crate) trait Backend: Clone + Send + Sync {
 
 /// Multiplications above which a device is worth asking for: a minute of one core, about.
 const WORTH_ASKING: f64 = 5e11;
+
+impl Device {
+    /// An error if a device was asked for that cannot be used: found out in milliseconds.
+    pub(crate) fn expect(self) -> Result<()> {
+        match self {
+            Device::Cuda(ordinal) => Cuda::open(ordinal).map(drop).map_err(Error::Device),
+            Device::Auto | Device::Cpu => Ok(()),
+        }
+    }
+}
 
 /// The device for work of so many multiplications that needs so many bytes there: the one that was asked for, or the first
 /// if it is quicker; `None` is the processor.

@@ -74,10 +74,8 @@ impl<'a, B: Backend> Rows<'a, B> {
         let deviation: Vec<f64> = draw.precision(kernel).iter().map(|a| a.sqrt().recip()).collect();
         let lifted = Lifted { basis: draw.basis(kernel), draw, rows: self };
         let systems = lifted.systems();
-        let whitened: Vec<Whitened<'_, B>> = systems
-            .iter()
-            .map(|system| Whitened::new(backend, system, &deviation, self.problem.relative()))
-            .collect();
+        let whitened: Vec<Whitened<'_, B>> =
+            systems.iter().map(|system| Whitened::new(backend, system, &deviation, self.problem.relative())).collect();
         let mut found = marginal(backend, &whitened, &noise, true)?;
         drop(whitened);
         let by_noise = found.by_noise.iter().zip(own).zip(&noise).map(|((by, own), noise)| by * own / noise).collect();
@@ -278,8 +276,8 @@ impl<B: Backend> Lifted<'_, B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drawn::tests::expect_gradient;
     use crate::device::Host;
+    use crate::drawn::tests::expect_gradient;
     use crate::kernel::learn::tests::eliminated;
     use crate::linalg::{Threads, multiply, scale_columns};
     use std::f64::consts::TAU;

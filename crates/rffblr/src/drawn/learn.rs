@@ -92,17 +92,22 @@ struct Search<'a, B> {
     stop: Stop,
 }
 
+/// Multiplications that learning the features of the model may cost.
+fn work(rows: f64, effort: f64) -> f64 {
+    effort * (WORK.0 * rows).clamp(WORK.1, WORK.2)
+}
+
 /// The device that learning is done on, if that is asked for or quicker.
 pub(crate) fn device(
     sample: &Problem,
     rows: f64,
     features: impl Fn(usize) -> usize,
-    settings: &Settings,
+    (settings, effort): (&Settings, f64),
 ) -> Result<Option<Cuda>> {
     let columns = features(1) as f64;
     // A batch of rows, their features and slopes; sums, factors and inverses of the features.
     let bytes = 8.0 * (8.0 * columns * columns + 3.0 * sample.inputs.nrows() as f64 * 32.0) + 7e9;
-    chosen(settings.device, (WORK.0 * rows).clamp(WORK.1, WORK.2), bytes, "learning the features")
+    chosen(settings.device, work(rows, effort), bytes, "learning the features")
 }
 
 /// Goes on from kernels that were learned from a sample of data that have so many rows; `features` says how many the model
@@ -112,7 +117,7 @@ pub(crate) fn learn<B: Backend>(
     kernels: Groups,
     rows: f64,
     features: impl Fn(usize) -> usize,
-    (settings, backend): (&Settings, &B),
+    (settings, effort, backend): (&Settings, f64, &B),
     observer: Observer<'_>,
 ) -> Result<Found> {
     let Groups { groups, trace, stop } = kernels;
@@ -126,7 +131,7 @@ pub(crate) fn learn<B: Backend>(
         let at = pack(&Learned::at(kernel, noise), &sample.origin);
         found.extend(search.first(State::new(tasks, at), &draw)?);
     }
-    let (features, work) = (features(found.len()), (WORK.0 * rows).clamp(WORK.1, WORK.2) / found.len() as f64);
+    let (features, work) = (features(found.len()), work(rows, effort) / found.len() as f64);
     let mut groups = Vec::new();
     for state in found {
         let kernel = search.group(&state).kernel;

@@ -39,22 +39,29 @@ pub struct FeatureMap {
 /// Numbers of features, and rows for each of the larger ones.
 const FEATURES: [usize; 3] = [2048, 1024, 512];
 const ROWS_EACH: f64 = 100.0;
+/// Those that are taken too if more than the usual effort is made.
+const MORE_FEATURES: [usize; 2] = [8192, 4096];
+/// Fewest rows for each feature, whatever the effort.
+const LEAST_ROWS_EACH: f64 = 30.0;
 /// What the pass over the rows may cost with the larger ones: rows times features squared, for all groups of tasks.
 const PASS: f64 = 1.2e13;
 
 /// Number of features for so many rows and groups of tasks with a kernel of their own: 1024 or 2048 if there are 100 rows for
-/// each and rows × groups × features² is at most 1.2·10¹³, else 512.
-pub(crate) fn features_for(rows: f64, groups: usize) -> usize {
-    let fits = |features: f64| rows >= ROWS_EACH * features && rows * groups as f64 * features.powi(2) <= PASS;
+/// each and rows × groups × features² is at most 1.2·10¹³, else 512. More effort e allows e times the product, 4096 and 8192
+/// features, and fewer rows for each: 100/√e, but at least 30.
+pub(crate) fn features_for(rows: f64, groups: usize, effort: f64) -> usize {
+    let each = (ROWS_EACH / effort.max(1.0).sqrt()).max(LEAST_ROWS_EACH);
+    let fits = |features: f64| rows >= each * features && rows * groups as f64 * features.powi(2) <= PASS * effort;
+    let more = MORE_FEATURES.into_iter().filter(|_| effort > 1.0);
     let [.., least] = FEATURES;
-    FEATURES.into_iter().find(|features| fits(*features as f64)).unwrap_or(least)
+    more.chain(FEATURES).find(|features| fits(*features as f64)).unwrap_or(least)
 }
 
 impl FeatureMap {
     /// Learns from a sample of the data, which has about so many rows in all.
     pub fn learn(sample: &Dataset, rows: f64, settings: &Settings, observer: Observer<'_>) -> Result<FeatureMap> {
         settings.validate()?;
-        let Form::Drawn { features, .. } = settings.form else {
+        let Form::Drawn { features, effort, .. } = settings.form else {
             return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
         };
         model::expect_memory(sample, settings)?;
@@ -62,11 +69,11 @@ impl FeatureMap {
         let inputs = input_scale.apply(sample.inputs(), sample.input_names())?;
         let Learning { problem, groups, target_scale, transforms } = model::learn(sample, inputs, settings, observer)?;
         let rounding = problem.rounding.clone();
-        let count = |groups: usize| features.unwrap_or_else(|| features_for(rows, groups));
+        let count = |groups: usize| features.unwrap_or_else(|| features_for(rows, groups, effort));
         let host = Host(Threads::current());
-        let learn::Found { groups, trace, stop } = match learn::device(&problem, rows, &count, settings)? {
-            None => learn::learn(&problem, groups, rows, count, (settings, &host), observer)?,
-            Some(cuda) => caught(|| learn::learn(&problem, groups, rows, count, (settings, &cuda), observer))?,
+        let learn::Found { groups, trace, stop } = match learn::device(&problem, rows, &count, (settings, effort))? {
+            None => learn::learn(&problem, groups, rows, count, (settings, effort, &host), observer)?,
+            Some(cuda) => caught(|| learn::learn(&problem, groups, rows, count, (settings, effort, &cuda), observer))?,
         };
         let (groups, draws): (Vec<Group>, Vec<Draw>) = groups.into_iter().unzip();
         let features = count(groups.len());
@@ -224,7 +231,7 @@ impl FeatureMap {
 
     /// The model made of solved groups.
     pub(super) fn model_of(&self, sums: &Accumulator, members: Vec<DrawnMember>) -> Model {
-        let form = Form::Drawn { features: Some(self.features), precision: self.precision() };
+        let form = Form::Drawn { features: Some(self.features), precision: self.precision(), effort: 1.0 };
         let settings = Settings { form, device: sums.device(), ..self.settings.clone() };
         Model::of_parts(Parts {
             settings,
@@ -248,8 +255,11 @@ mod tests {
 
     #[test]
     fn features_grow_with_the_rows_until_the_pass_costs_too_much() {
-        let found =
-            [(5e3, 1), (1e5, 1), (1.1e5, 1), (3e5, 3), (1e6, 4), (1e7, 1), (1e8, 1)].map(|(n, g)| features_for(n, g));
+        let found = [(5e3, 1), (1e5, 1), (1.1e5, 1), (3e5, 3), (1e6, 4), (1e7, 1), (1e8, 1)]
+            .map(|(n, g)| features_for(n, g, 1.0));
         assert_eq!(found, [512, 512, 1024, 2048, 1024, 1024, 512]);
+        // 3·10⁵ × 3 × 4096² is 1.5·10¹³; 8192 features need four times that, and 30 rows each 2.5·10⁵.
+        assert_eq!([1.0, 2.0, 5.0, 12.0].map(|effort| features_for(3e5, 3, effort)), [2048, 4096, 4096, 8192]);
+        assert_eq!([0.1, 100.0].map(|effort| features_for(2e4, 1, effort)), [512, 512]);
     }
 }

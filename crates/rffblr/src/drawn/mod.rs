@@ -16,9 +16,9 @@ mod marginal;
 mod posterior;
 mod stream;
 mod sums;
-mod tree;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
@@ -26,3 +26,5 @@ pub(crate) use learn::{BATCH, Group};
 pub use map::FeatureMap;
 pub(crate) use map::features_for;
 pub use stream::{BlockSource, EachBlock, SAMPLE, StreamFit, StreamPlan, Streamed};
+#[cfg(test)]
+pub(crate) use sums::{Sums, parts};

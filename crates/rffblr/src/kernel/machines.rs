@@ -68,8 +68,7 @@ impl Machines {
     pub(crate) fn there<B: Backend>(device: &B, problem: &Problem, groups: &[Shared]) -> Result<Self> {
         let member = |Shared { tasks, kernel, noise }: &Shared| {
             let own = (tasks.len() < problem.tasks()).then(|| problem.of_tasks(tasks));
-            let machine =
-                KernelMachine::fitted_there(device, own.as_ref().unwrap_or(problem), kernel.clone(), *noise)?;
+            let machine = KernelMachine::fitted_there(device, own.as_ref().unwrap_or(problem), kernel.clone(), *noise)?;
             Ok(Member { tasks: tasks.clone(), machine })
         };
         Ok(Machines::from_members(groups.iter().map(member).collect::<Result<_>>()?))

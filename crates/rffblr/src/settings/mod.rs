@@ -116,6 +116,9 @@ pub enum Form {
         /// Tied: those of the learned kernel. Free: one for each feature, learned from the sums over the rows; features
         /// that help no target are dropped.
         precision: Precision,
+        /// Work that learning may take: 1 is some minutes of two cores, and so many times as much finds more in many rows.
+        #[serde(default = "usual_effort")]
+        effort: f64,
     },
     /// A few sinusoids fitted to the posterior mean of the kernel form.
     Sinusoids {
@@ -126,9 +129,13 @@ pub enum Form {
     Cosines(CosineSettings),
 }
 
+fn usual_effort() -> f64 {
+    1.0
+}
+
 impl Form {
     /// Drawn features, as many as the number of rows says, with the prior of the learned kernel.
-    pub const DRAWN: Form = Form::Drawn { features: None, precision: Precision::Tied };
+    pub const DRAWN: Form = Form::Drawn { features: None, precision: Precision::Tied, effort: 1.0 };
 
     /// The form in a word.
     pub fn name(&self) -> &'static str {
@@ -457,12 +464,16 @@ impl Settings {
         Settings { form, ..self.clone() }
     }
 
-    /// Checks every value; the error names the setting.
+    /// Checks every value; the error names the setting. A device that is asked for is opened.
     pub fn validate(&self) -> Result<()> {
         at_least_one("max-iterations", self.max_iterations)?;
+        self.device.expect()?;
         match &self.form {
             Form::Automatic | Form::Kernel => Ok(()),
             Form::Drawn { features: Some(0 | 1), .. } => wrong("features", "use at least 2".into()),
+            Form::Drawn { effort, .. } if !(0.01..=1e4).contains(effort) => {
+                wrong("effort", format!("{effort} is not from 0.01 to 10000"))
+            }
             Form::Drawn { .. } => Ok(()),
             Form::Sinusoids { sparsity } if *sparsity > 0.0 && *sparsity < 1.0 => Ok(()),
             Form::Sinusoids { sparsity } => wrong("sparsity", format!("{sparsity} is not between 0 and 1")),

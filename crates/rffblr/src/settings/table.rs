@@ -36,8 +36,11 @@ pub struct Setting {
 /// The one setting that is no property of a model.
 const DEVICE: &str = "device";
 
+/// What features drawn from the kernel alone have.
+const EFFORT: &str = "effort";
+
 /// Every setting; those of drawn cosines come last.
-pub static SETTINGS: [Setting; 25] = [
+pub static SETTINGS: [Setting; 26] = [
     Setting {
         name: "sparsity",
         meaning: "From 0, a kernel term for every row and the most accurate, towards 1: 0.75 keeps one sinusoid for four rows",
@@ -161,6 +164,20 @@ pub static SETTINGS: [Setting; 25] = [
         set: |settings, text| match &mut settings.form {
             Form::Drawn { precision, .. } => put(precision, choice(text)),
             _ => put(&mut cosines(settings)?.precision, choice(text)),
+        },
+    },
+    Setting {
+        name: EFFORT,
+        meaning: "Work that learning from many rows may take: 1 is some minutes of two cores, 30 a minute of a fast GPU",
+        values: &["TIMES"],
+        of_cosines: true,
+        get: |settings| match &settings.form {
+            Form::Drawn { effort, .. } => Some(effort.to_string()),
+            _ => None,
+        },
+        set: |settings, text| match &mut settings.form {
+            Form::Drawn { effort, .. } => put(effort, number(text)),
+            _ => Err("is a setting of preset cosines".into()),
         },
     },
     Setting {
@@ -347,9 +364,11 @@ impl Settings {
         for (name, text) in given {
             found.push((Setting::named(name.as_ref())?, text.as_ref().trim()));
         }
-        let usual = match found.iter().filter(|(setting, _)| setting.of_cosines).collect::<Vec<_>>().as_slice() {
+        let of_cosines: Vec<&str> =
+            found.iter().filter(|(setting, _)| setting.of_cosines).map(|(setting, _)| setting.name).collect();
+        let usual = match of_cosines.as_slice() {
             [] => "default",
-            [(setting, _)] if setting.name == "features" => "cosines",
+            names if names.iter().all(|name| ["features", EFFORT].contains(name)) => "cosines",
             _ => "paper",
         };
         let mut settings = Settings::preset(preset.unwrap_or(usual))?;
@@ -403,7 +422,7 @@ mod tests {
         };
         let held = CosineSettings { bandwidth: Bandwidth::Fixed(0.5), ..unusual.clone() };
         let counted = Settings {
-            form: Form::Drawn { features: Some(700), precision: Precision::Free },
+            form: Form::Drawn { features: Some(700), precision: Precision::Free, effort: 2.5 },
             max_iterations: 7,
             seed: 9,
             transform: TargetTransforms::NONE,
@@ -436,8 +455,12 @@ mod tests {
         let fields = |value: &serde_json::Value| -> Vec<String> {
             value.as_object().unwrap().keys().map(|name| name.replace('_', "-")).collect()
         };
-        let mut expected =
-            [fields(&json), fields(&json["form"]["cosines"]), vec!["sparsity".into(), "device".into()]].concat();
+        let mut expected = [
+            fields(&json),
+            fields(&json["form"]["cosines"]),
+            vec!["sparsity".into(), "device".into(), "effort".into()],
+        ]
+        .concat();
         expected.retain(|name| name != "form");
         expected.sort();
         let mut names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
@@ -462,7 +485,10 @@ mod tests {
         assert_eq!(form(&NOTHING), Form::Automatic);
         assert_eq!(form(&[("sparsity", "0")]), Form::Automatic);
         assert_eq!(form(&[("sparsity", "0.75")]), Form::Sinusoids { sparsity: 0.75 });
-        assert_eq!(form(&[("features", "30")]), Form::Drawn { features: Some(30), precision: Precision::Tied });
+        assert_eq!(
+            form(&[("features", "30")]),
+            Form::Drawn { features: Some(30), precision: Precision::Tied, effort: 1.0 }
+        );
         assert!(form(&[("features", "30"), ("restarts", "2")]).cosines().is_some());
         assert_eq!(form(&[("max_iterations", "3")]), Form::Automatic);
         let refused = |preset, given: &[(&str, &str)]| Settings::named(preset, given).unwrap_err().to_string();

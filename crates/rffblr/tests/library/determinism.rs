@@ -47,12 +47,18 @@ fn threads_do_not_change_a_bit() {
         (
             &large,
             Settings {
-                form: Form::Drawn { features: Some(300), precision: Precision::Tied },
+                form: Form::Drawn { features: Some(300), precision: Precision::Tied, effort: 1.0 },
                 max_iterations: 4,
                 ..Settings::DEFAULT
             },
         ),
-        (&gaps, Settings { form: Form::Drawn { features: Some(60), precision: Precision::Tied }, ..Settings::DEFAULT }),
+        (
+            &gaps,
+            Settings {
+                form: Form::Drawn { features: Some(60), precision: Precision::Tied, effort: 1.0 },
+                ..Settings::DEFAULT
+            },
+        ),
         // Restarts run in parallel.
         (
             &gaps,

@@ -12,8 +12,14 @@ fn presets() -> [Settings; 8] {
     [
         quick(Settings::DEFAULT),
         quick(Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT }),
-        quick(Settings { form: Form::Drawn { features: Some(64), precision: Precision::Tied }, ..Settings::DEFAULT }),
-        quick(Settings { form: Form::Drawn { features: Some(64), precision: Precision::Free }, ..Settings::DEFAULT }),
+        quick(Settings {
+            form: Form::Drawn { features: Some(64), precision: Precision::Tied, effort: 1.0 },
+            ..Settings::DEFAULT
+        }),
+        quick(Settings {
+            form: Form::Drawn { features: Some(64), precision: Precision::Free, effort: 1.0 },
+            ..Settings::DEFAULT
+        }),
         quick(Settings { form: CosineSettings::DEFAULT.into(), ..Settings::DEFAULT }),
         quick(Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER }),
         quick(Settings {

@@ -24,7 +24,8 @@ fn a_saved_model_predicts_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.json");
     let sparse = Settings { form: Form::Sinusoids { sparsity: 0.7 }, ..Settings::DEFAULT };
-    let drawn = |precision| Settings { form: Form::Drawn { features: Some(40), precision }, ..Settings::DEFAULT };
+    let drawn =
+        |precision| Settings { form: Form::Drawn { features: Some(40), precision, effort: 1.0 }, ..Settings::DEFAULT };
     for settings in [
         Settings::DEFAULT,
         sparse,
@@ -298,7 +299,7 @@ fn inconsistent_drawn_features_are_refused() {
     use base64::{Engine, engine::general_purpose::STANDARD};
     let data = with_gaps(&smooth(40, 3, 2, 79), 7);
     let drawn = Settings {
-        form: Form::Drawn { features: Some(8), precision: Precision::Tied },
+        form: Form::Drawn { features: Some(8), precision: Precision::Tied, effort: 1.0 },
         max_iterations: 3,
         ..Settings::DEFAULT
     };
@@ -342,7 +343,7 @@ fn inconsistent_drawn_features_are_refused() {
         ("drawn.groups", Box::new(|v| v["function"]["drawn"]["groups"] = json!([]))),
         ("different forms", Box::new(|v| v["settings"]["form"] = json!("kernel"))),
     ];
-    let form = Form::Drawn { features: Some(8), precision: Precision::Free };
+    let form = Form::Drawn { features: Some(8), precision: Precision::Free, effort: 1.0 };
     let free = fit(&data, &Settings { form, ..drawn }).unwrap().to_json().unwrap();
     let kept: Vec<(&str, Change)> = vec![
         ("kept.columns", Box::new(|v| group(v)["kept"]["columns"][0] = json!(11))),

@@ -68,7 +68,7 @@ fn the_logarithm_is_a_model_of_logarithms() {
     for form in [
         Form::Kernel,
         Form::Sinusoids { sparsity: 0.7 },
-        Form::Drawn { features: Some(40), precision: Precision::Tied },
+        Form::Drawn { features: Some(40), precision: Precision::Tied, effort: 1.0 },
     ] {
         let log = Settings { form: form.clone(), transform: TargetTransforms::All(TransformChoice::Log), ..NONE };
         let (a, b) = (fit(&skewed, &log).unwrap(), fit(&logs, &Settings { form, ..NONE }).unwrap());

@@ -12,7 +12,10 @@ fn variational() -> Settings {
 fn forms() -> Vec<Settings> {
     let short = |settings: Settings| Settings { max_iterations: 40, ..settings };
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.75 }, ..Settings::DEFAULT };
-    let drawn = Settings { form: Form::Drawn { features: Some(128), precision: Precision::Tied }, ..Settings::DEFAULT };
+    let drawn = Settings {
+        form: Form::Drawn { features: Some(128), precision: Precision::Tied, effort: 1.0 },
+        ..Settings::DEFAULT
+    };
     [Settings::DEFAULT, sinusoids, drawn, variational(), Settings::PAPER].map(short).to_vec()
 }
 

@@ -23,7 +23,7 @@ fn waves(rows: usize, part: u64) -> Dataset {
 }
 
 fn settings() -> Settings {
-    Settings { form: Form::Drawn { features: Some(160), precision: Precision::Tied }, ..Settings::DEFAULT }
+    Settings { form: Form::Drawn { features: Some(160), precision: Precision::Tied, effort: 1.0 }, ..Settings::DEFAULT }
 }
 
 /// Share of the variance of new rows that is not explained.

@@ -13,7 +13,7 @@ use crate::settings::{Form, Precision, Settings};
 use std::ops::ControlFlow;
 
 pub(super) fn settings(features: usize) -> Settings {
-    let form = Form::Drawn { features: Some(features), precision: Precision::Tied };
+    let form = Form::Drawn { features: Some(features), precision: Precision::Tied, effort: 1.0 };
     Settings { form, max_iterations: 3, seed: 4, ..Settings::DEFAULT }
 }
 

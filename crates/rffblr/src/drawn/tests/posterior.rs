@@ -182,7 +182,7 @@ fn noise_is_no_less_than_rounding() {
 fn leaving_a_row_out_is_solving_without_it() {
     let data = data(40);
     for precision in [Precision::Tied, Precision::Free] {
-        let form = Form::Drawn { features: Some(14), precision };
+        let form = Form::Drawn { features: Some(14), precision, effort: 1.0 };
         left_out_by_hand(&data, &fit(&data, &Settings { form, ..super::settings(14) }).unwrap());
     }
 }
@@ -231,7 +231,8 @@ fn free_precisions_keep_what_the_targets_are_made_of() {
     let y = Mat::from_fn(300, 1, |n, _| x[(n, 1)] + noise(n));
     let data = Dataset::new(x, y).unwrap();
     let fitted = |precision| {
-        fit(&data, &Settings { form: Form::Drawn { features: Some(60), precision }, ..Settings::DEFAULT }).unwrap()
+        fit(&data, &Settings { form: Form::Drawn { features: Some(60), precision, effort: 1.0 }, ..Settings::DEFAULT })
+            .unwrap()
     };
     let (tied, free) = (fitted(Precision::Tied), fitted(Precision::Free));
     assert_eq!((tied.active_features(), tied.drawn_features(), free.drawn_features()), (62, 60, 60));

@@ -47,7 +47,7 @@ fn streamed(
     watch: Watch<'_>,
 ) -> crate::Result<Streamed> {
     let (summary, encoder) = encoder(table);
-    let settings = Settings { form: Form::Drawn { features: Some(16), precision }, ..super::settings(16) };
+    let settings = Settings { form: Form::Drawn { features: Some(16), precision, effort: 1.0 }, ..super::settings(16) };
     let observer = &|_: &_| ControlFlow::Continue(());
     StreamFit { summary: &summary, seed: SEED, encoder: &encoder, settings: &settings, hold_out, observer, resume }
         .fit(table, watch)

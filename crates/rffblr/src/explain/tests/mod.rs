@@ -34,7 +34,7 @@ pub(super) fn forms(data: &Dataset) -> Vec<(&'static str, Model)> {
     let kernel = fit(data, &Settings::DEFAULT).unwrap();
     let sinusoids = Settings { form: Form::Sinusoids { sparsity: 0.5 }, ..Settings::DEFAULT };
     let links = Settings { form: CosineSettings { links: true, ..CosineSettings::PAPER }.into(), ..Settings::PAPER };
-    let drawn = Form::Drawn { features: Some(24), precision: Precision::Tied };
+    let drawn = Form::Drawn { features: Some(24), precision: Precision::Tied, effort: 1.0 };
     let none = Family { variance: 0.0, bandwidth: 0.3 };
     let some = |family: Family| Family { variance: 1.0, bandwidth: family.bandwidth.max(0.2) };
     let nothing = |kernel: Kernel| Kernel { linear: 0.0, rbf: none, laplace_l1: none, ..kernel };

@@ -32,7 +32,7 @@ fn encoded() -> (Vec<Model>, Dataset) {
     ])
     .unwrap();
     let training = TrainingTable::new(table, Roles::of_targets(["y", "z"]), MissingInputs::Impute).unwrap();
-    let drawn = Form::Drawn { features: Some(24), precision: Precision::Tied };
+    let drawn = Form::Drawn { features: Some(24), precision: Precision::Tied, effort: 1.0 };
     let forms = [Settings::DEFAULT, Settings { form: drawn, ..Settings::DEFAULT }];
     (forms.iter().map(|settings| training.fit(settings).unwrap()).collect(), training.dataset().clone())
 }
