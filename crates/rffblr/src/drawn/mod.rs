@@ -16,9 +16,9 @@ mod marginal;
 mod posterior;
 mod stream;
 mod sums;
-mod tree;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
