@@ -22,6 +22,11 @@ impl Adam {
         Adam { rate, steps: 0, first: vec![0.0; parameters], second: vec![0.0; parameters] }
     }
 
+    /// Steps of another length from here on.
+    pub fn set_rate(&mut self, rate: f64) {
+        self.rate = rate;
+    }
+
     /// One step uphill from `values`.
     pub fn ascend(&mut self, values: &mut [f64], gradient: &[f64]) {
         self.step(values, gradient, 1.0);
@@ -63,6 +68,20 @@ mod tests {
         // m = 0.9·0.05 − 0.025 = 0.02, v = 0.999·0.00025 + 0.0000625 = 0.00031225; m/(1 − 0.81), v/(1 − 0.998001).
         let (m, v): (f64, f64) = (0.02 / 0.19, 0.000_312_25 / 0.001_999);
         assert!((values[0] - (before - 0.1 * m / v.sqrt())).abs() < 1e-7, "{}", values[0]);
+    }
+
+    #[test]
+    fn another_rate_is_a_step_of_another_length() {
+        let step = |rate: f64| {
+            let (mut adam, mut values) = (Adam::new(0.1, 2), [1.0, -2.0]);
+            adam.ascend(&mut values, &[0.5, -4.0]);
+            let before = values;
+            adam.set_rate(rate);
+            adam.ascend(&mut values, &[0.25, 1.0]);
+            [values[0] - before[0], values[1] - before[1]]
+        };
+        let (long, short, none) = (step(0.1), step(0.025), step(0.0));
+        assert!((0..2).all(|i| (long[i] - 4.0 * short[i]).abs() < 1e-15 && long[i] != 0.0 && none[i] == 0.0));
     }
 
     #[test]

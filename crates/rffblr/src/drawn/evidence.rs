@@ -19,9 +19,11 @@ const ROWS: usize = 1024;
 const NOISE_WIDTH: f64 = 1.0;
 /// With more tasks they share one noise while the kernel is learned: each level costs a factorisation.
 const MOST_LEVELS: usize = 8;
-/// Prior standard deviation of an unscaled frequency around the one that was drawn: as many frequencies as there are,
-/// the kernel keeps its shape unless the data say otherwise.
-const FREQUENCY_WIDTH: f64 = 0.4;
+/// Prior standard deviation of an unscaled frequency around the one that was drawn, in units of the distance to its
+/// neighbours: any of them may take the place of the next.
+const FREQUENCY_WIDTH: f64 = 1.5;
+/// Degrees of freedom of Student's t, by which rows that are checked are judged.
+const FREEDOM: f64 = 4.0;
 
 /// What is observed, by blocks of rows and what is observed in them.
 pub(super) struct Rows<'a, B: Backend> {
@@ -88,7 +90,8 @@ impl<'a, B: Backend> Rows<'a, B> {
         Some(Slopes { value: found.value, by_variance, by_noise, by_frequency, fitted })
     }
 
-    /// Log density of these rows given weights and noise that were found on others, up to a constant.
+    /// Log density of these rows given weights and noise that were found on others, up to a constant: Student's t around the
+    /// means, for which no single row decides.
     fn density(&self, Fitted { basis, weights, noise }: &Fitted) -> f64 {
         let (backend, mut features) = (self.backend, None);
         let mut total = 0.0;
@@ -100,8 +103,9 @@ impl<'a, B: Backend> Rows<'a, B> {
             backend.residual(&part.targets, &mut left, &vec![1.0; part.tasks.len()]);
             let left = backend.get(&left);
             for (c, &task) in part.tasks.iter().enumerate() {
+                let tail = |left: &f64| (FREEDOM + 1.0) * (left * left / (FREEDOM * noise[task])).ln_1p();
                 let left = left.col_as_slice(c);
-                total -= 0.5 * (dot(left, left) / noise[task] + left.len() as f64 * noise[task].ln());
+                total -= 0.5 * (left.iter().map(tail).sum::<f64>() + left.len() as f64 * noise[task].ln());
             }
         }
         total

@@ -20,14 +20,16 @@ const FIRST_ROWS: usize = 6_000;
 const FIRST_FEATURES: usize = 512;
 /// Most rows of the sample on which the features of the model are learned.
 pub(crate) const MOST_ROWS: usize = 96_000;
-/// It is divided into batches of at most so many rows, of which each serves some steps in turn: a step costs its rows.
-pub(crate) const BATCH: usize = 24_000;
+/// It is divided into batches, each of which serves one step in turn: a step costs its rows. So many rows for each feature,
+/// within bounds: with fewer the frequencies follow the noise of a batch, with more there are too few steps.
+const BATCH_EACH: usize = 22;
+pub(crate) const BATCH: (usize, usize) = (24_000, 48_000);
 /// Most L-BFGS steps of a search for the kernel on the first sample, and on a batch.
 const KERNEL_STEPS: [usize; 2] = [30, 8];
-/// Most steps of the search for frequencies.
-const STEPS: usize = 200;
-/// Length of its first steps, in units of the prior of each frequency.
-const RATE: f64 = 0.15;
+/// Most steps of the search for frequencies with the usual effort, and whatever the effort.
+const STEPS: (usize, usize) = (100, 400);
+/// Length of its first steps, in units of the prior of each frequency; they become shorter step by step, down to nothing.
+const RATE: f64 = 0.3;
 /// One row in so many, or this many, are not learned from but used to check, after some steps each time, that the
 /// frequencies predict better; so many checks in vain, and two more for every other batch, end the search.
 const CHECK: usize = 10;
@@ -35,17 +37,23 @@ const CHECK_ROWS: usize = 5_000;
 const CHECK_STEPS: usize = 3;
 const CHECKS: usize = 4;
 /// Multiplications that learning the features of the model may cost: so many for each row of the data, within bounds.
-const WORK: (f64, f64, f64) = (3e7, 1e12, 9e12);
+const WORK: (f64, f64, f64) = (4e7, 1e12, 1.2e13);
 /// A search for the kernel ends when a step gains less than this for each observed cell, in nats.
 const TOLERANCE: f64 = 5e-5;
 
 /// How often noise is made ten times as large if the features are singular to rounding.
 pub(super) const MOST_RAISES: usize = 8;
 
-/// A task gets a kernel of its own if that gains this much for each of its cells on the first sample.
-const APART: f64 = 0.01;
+/// A task gets a kernel of its own if that gains this much for each of its cells on the first sample: each group of tasks costs
+/// as much as all of them together.
+const APART: f64 = 0.03;
 /// Steps in which it shows.
 const APART_STEPS: usize = 8;
+
+/// Most rows of a batch for features of so many columns.
+fn batch_rows(columns: usize) -> usize {
+    (BATCH_EACH * columns).clamp(BATCH.0, BATCH.1)
+}
 
 /// Tasks that share a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,6 +98,8 @@ struct Search<'a, B> {
     observer: Observer<'a>,
     trace: Vec<Iteration>,
     stop: Stop,
+    /// Most steps of a search for frequencies.
+    steps: usize,
 }
 
 /// Multiplications that learning the features of the model may cost.
@@ -122,7 +132,8 @@ pub(crate) fn learn<B: Backend>(
 ) -> Result<Found> {
     let Groups { groups, trace, stop } = kernels;
     let inputs = sample.inputs.ncols();
-    let mut search = Search { sample, settings, backend, observer, trace, stop };
+    let most_steps = ((STEPS.0 as f64 * effort) as usize).clamp(STEPS.0, STEPS.1);
+    let mut search = Search { sample, settings, backend, observer, trace, stop, steps: most_steps };
     let most = features(sample.tasks());
     let quarter = most.min(FIRST_FEATURES.max(most / 2)).div_ceil(4).max(1);
     let draw = Draw::new(inputs, [quarter, quarter], settings.seed);
@@ -142,15 +153,15 @@ pub(crate) fn learn<B: Backend>(
 }
 
 impl<B: Backend> Search<'_, B> {
-    /// Some tasks on batches of rows to learn from, and on rows to check.
-    fn batches(&self, tasks: &[usize]) -> (Vec<Problem>, Problem) {
+    /// Some tasks on batches of rows to learn features of so many columns from, and on rows to check.
+    fn batches(&self, tasks: &[usize], columns: usize) -> (Vec<Problem>, Problem) {
         let chosen = self.sample.choose(MOST_ROWS, self.settings.seed);
         let one_in = CHECK.max(chosen.len() / CHECK_ROWS);
         let (check, learn): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k.is_multiple_of(one_in));
         let rows = |part: &[(usize, &usize)]| part.iter().map(|(_, row)| **row).collect::<Vec<usize>>();
         let of = |rows: &[usize]| self.sample.of_rows(rows).of_tasks(tasks);
         let (check, learn) = (rows(&check), rows(&learn));
-        let count = learn.len().div_ceil(BATCH).max(1);
+        let count = learn.len().div_ceil(batch_rows(columns)).max(1);
         let batch = |b: usize| of(&learn.iter().skip(b).step_by(count).copied().collect::<Vec<_>>());
         ((0..count).map(batch).collect(), of(&check))
     }
@@ -228,7 +239,7 @@ impl<B: Backend> Search<'_, B> {
 
     /// The features of the model on a larger sample, as long as work is left: the kernel, then the frequencies.
     fn grow(&mut self, mut state: State, draw: Draw, work: f64) -> Result<(Group, Draw)> {
-        let (batches, check) = self.batches(&state.tasks);
+        let (batches, check) = self.batches(&state.tasks, draw.columns());
         let smallest = batches.iter().map(|batch| batch.inputs.nrows()).min().unwrap_or(0);
         // Rows must be more than what they are to tell apart.
         if self.stop == Stop::Requested || smallest <= draw.columns() {
@@ -240,7 +251,7 @@ impl<B: Backend> Search<'_, B> {
         let steps = work / (1.5 * smallest as f64 * (draw.columns() as f64).powi(2));
         let before = self.trace.len();
         self.kernel(&mut state, &draw, &batches[0], KERNEL_STEPS[1].min(steps as usize))?;
-        let left = (steps as usize).saturating_sub(self.trace.len() - before).min(STEPS);
+        let left = (steps as usize).saturating_sub(self.trace.len() - before).min(self.steps);
         if self.stop == Stop::Requested {
             return Ok((self.group(&state), draw));
         }
@@ -250,7 +261,7 @@ impl<B: Backend> Search<'_, B> {
 
     /// Searches for frequencies, and for the noise that they leave, on batches of rows, as long as others are predicted
     /// better by them. Adam, because some frequencies matter far more than others: it needs no curvature to move them all,
-    /// and the batches may change.
+    /// and the batches may change. Its steps become shorter, so that the last ones average over the batches.
     fn frequencies(
         &mut self,
         state: &mut State,
@@ -265,8 +276,9 @@ impl<B: Backend> Search<'_, B> {
         let mut at = state.at.clone();
         at.resize(of_kernel + evidence[0].of_frequencies(), 0.0);
         let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, at.len()), (f64::NEG_INFINITY, at.clone()), 0);
-        for step in 0..=steps.min(self.settings.max_iterations) {
-            let evidence = &evidence[step / CHECK_STEPS % batches.len()];
+        let steps = steps.min(self.settings.max_iterations);
+        for step in 0..=steps {
+            let evidence = &evidence[step % batches.len()];
             let Some((objective, mut gradient)) = evidence.at(&at) else { break };
             if step % CHECK_STEPS == 0 {
                 let density = evidence.density(check);
@@ -281,6 +293,7 @@ impl<B: Backend> Search<'_, B> {
                 break;
             }
             gradient.iter_mut().enumerate().filter(|(i, _)| stays(*i)).for_each(|(_, g)| *g = 0.0);
+            adam.set_rate(RATE * (1.0 - step as f64 / steps.max(1) as f64));
             adam.ascend(&mut at, &gradient);
         }
         let moved = evidence[0].moved(&best.1).into_owned();

@@ -20,11 +20,12 @@ pub fn memory_of_fit(data: &Dataset, settings: &Settings) -> f64 {
         + match &settings.form {
             Form::Automatic | Form::Kernel => kernel,
             Form::Sinusoids { .. } => kernel + 4.0 * square(rows),
-            // Features of a batch of rows and their derivatives; sums, factors and inverses of the features.
+            // Features of blocks of rows and their derivatives, which are fewer rows than a batch; sums, factors and inverses of
+            // the features.
             Form::Drawn { features, effort, .. } => {
                 let features = features.unwrap_or_else(|| features_for(rows as f64, 1, *effort));
                 10.0 * square(rows.min(LEARNING_ROWS))
-                    + 4.0 * of_doubles(rows.min(BATCH), features)
+                    + 4.0 * of_doubles(rows.min(BATCH.0), features)
                     + 8.0 * square(features)
             }
             Form::Cosines(cosines) => {
