@@ -1,15 +1,18 @@
 //! Reads Parquet files with flat columns of numbers, booleans, text, dates and times; these become text such as 2024-05-31.
 
 use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::parquet::basic::{Compression, ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::data_type::DataType;
 use ::parquet::errors::ParquetError;
-use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
+use ::parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 use ::parquet::schema::types::{SchemaDescPtr, Type};
 use bytes::Bytes;
+use rayon::prelude::*;
 
 use super::cells::settle;
 use super::error::Place;
@@ -50,8 +53,61 @@ pub(super) fn names(source: &mut Source) -> Result<Vec<String>, TableError> {
 }
 
 /// Opens a file, so that its parts can be read as they are needed.
-pub(super) fn open(file: &str, path: &Path) -> Result<File, TableError> {
-    File::open(path).map_err(|cause| TableError::Read { file: file.to_owned(), cause })
+pub(super) fn open(file: &str, path: &Path) -> Result<Shared, TableError> {
+    let failed = |cause| TableError::Read { file: file.to_owned(), cause };
+    Shared::new(File::open(path).map_err(failed)?).map_err(failed)
+}
+
+/// A file that several threads read at once, each from a place of its own.
+pub(super) struct Shared {
+    file: Arc<Mutex<File>>,
+    length: u64,
+}
+
+/// Such a file from some byte on.
+pub(super) struct Onward {
+    file: Arc<Mutex<File>>,
+    at: u64,
+}
+
+impl Shared {
+    pub(super) fn new(file: File) -> io::Result<Shared> {
+        let length = file.metadata()?.len();
+        Ok(Shared { file: Arc::new(Mutex::new(file)), length })
+    }
+}
+
+impl Read for Onward {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.seek(SeekFrom::Start(self.at))?;
+        let read = file.read(buffer)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Length for Shared {
+    fn len(&self) -> u64 {
+        self.length
+    }
+}
+
+impl ChunkReader for Shared {
+    type T = BufReader<Onward>;
+
+    fn get_read(&self, start: u64) -> Result<BufReader<Onward>, ParquetError> {
+        Ok(BufReader::new(Onward { file: self.file.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let mut bytes = Vec::with_capacity(length);
+        let read = Onward { file: self.file.clone(), at: start }.take(length as u64).read_to_end(&mut bytes)?;
+        match read == length {
+            true => Ok(bytes.into()),
+            false => Err(ParquetError::EOF(format!("{length} bytes from byte {start} on, of which there are {read}"))),
+        }
+    }
 }
 
 /// The decoder panics on some damaged files (version 60.1 on about one in a thousand with a few wrong bytes), which
@@ -149,7 +205,8 @@ fn damaged(file: &str, error: ParquetError) -> TableError {
     TableError::Damaged { format: "Parquet", file: file.to_owned(), message: error.to_string() }
 }
 
-/// Reads all rows of some columns, row group by row group, in pieces that the sink asks for.
+/// Reads all rows of some columns, row group by row group, in pieces that the sink asks for. The columns of a piece are
+/// decoded side by side, by the threads of the pool that this is called in.
 pub(super) fn pieces<R: ChunkReader + 'static>(
     file: &str,
     reader: &SerializedFileReader<R>,
@@ -179,18 +236,21 @@ pub(super) fn pieces<R: ChunkReader + 'static>(
         let end = first + usize::try_from(group.metadata().num_rows()).unwrap_or(0);
         while first < end {
             let rows = sink.wanted().min(end - first);
-            let mut piece = Vec::with_capacity(columns.len());
-            for (column, chunk) in columns.iter().zip(&mut chunks) {
+            let decode = |(column, chunk): (&Stored, &mut ColumnReader)| {
                 let values = column.read(file, chunk, first, rows)?;
                 if values.len() != rows {
                     let (found, name) = (values.len(), excerpt(&column.name));
                     let message = format!("{found} of {rows} cells in column {name} from data row {}", first + 1);
                     return Err(damaged(file, ParquetError::General(message)));
                 }
-                piece.push(settle(file, &column.name, values, first, column.wish)?);
-            }
+                settle(file, &column.name, values, first, column.wish)
+            };
+            // A panic is caught on the thread that has it.
+            let decode = |place| guarded(file, || decode(place));
+            let cells: Vec<Result<Values, TableError>> = columns.par_iter().zip(&mut chunks).map(decode).collect();
             first += rows;
-            sink.add(piece, first as f64 / all_rows)?;
+            // Of several errors that of the first column.
+            sink.add(cells.into_iter().collect::<Result<_, _>>()?, first as f64 / all_rows)?;
         }
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! One pass over all files, on a thread of its own that is at most two blocks ahead.
+//! One pass over all files, on threads of its own that are at most two blocks ahead. They read the columns of a block side by
+//! side: as many at once as the pool of the caller has threads.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,11 +13,13 @@ use std::thread::{self, JoinHandle};
 use super::super::delimited::{Building, Style};
 use super::super::guess::Guess;
 use super::super::pages;
-use super::super::parquet::{self, Sink, Stored};
+use super::super::parquet::{self, Shared, Sink, Stored};
 use super::super::records::{Batch, Records};
 use super::super::{Column, Table, TableError, Values, Wish};
 use super::files::Part;
 use super::{Block, Inner};
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use rffblr::internals::Cells;
 
 /// What was counted of the columns of text files, by their position, and whether the type of each is open.
@@ -40,10 +43,11 @@ impl Pass {
         let (sender, blocks) = sync_channel(1);
         let stop = Arc::new(AtomicBool::new(false));
         let (inner, stopped) = (Arc::clone(inner), Arc::clone(&stop));
+        let threads = rayon::current_num_threads();
         let read = move || {
             let mut reading = Reading::new(&inner, &types, guess);
             let mut filling = Filling::new(&inner, &types, rows.max(1), &sender, &stopped);
-            if let Err(error) = reading.all_parts(&mut filling)
+            if let Err(error) = own_pool(threads).install(|| reading.all_parts(&mut filling))
                 && !stopped.load(Ordering::Relaxed)
             {
                 // If no one waits for the error any more, no one has to know it.
@@ -88,6 +92,14 @@ impl Drop for Pass {
     }
 }
 
+/// Threads apart from those that compute: whoever waits for a block may be one of these.
+fn own_pool(threads: usize) -> ThreadPool {
+    let several = ThreadPoolBuilder::new().num_threads(threads).build();
+    // Without threads to be had, this one does it all.
+    let alone = || ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+    several.or_else(|_| alone()).unwrap_or_else(|problem| unreachable!("a pool without a thread to start: {problem}"))
+}
+
 /// Columns as they are read from one file after another.
 struct Reading<'a> {
     inner: &'a Inner,
@@ -130,6 +142,7 @@ impl<'a> Reading<'a> {
     }
 
     fn parquet(&mut self, part: &Part, input: File, filling: &mut Filling<'_>) -> Result<(), TableError> {
+        let input = Shared::new(input).map_err(|cause| TableError::Read { file: part.name.clone(), cause })?;
         pages::check(&part.name, &input, self.inner.options.allow_expansion)?;
         let reader = parquet::reader(&part.name, input)?;
         let stored = parquet::Description::of(&reader).columns(&part.name, &self.inner.options)?;
@@ -144,8 +157,7 @@ impl<'a> Reading<'a> {
         parquet::pieces(&part.name, &reader, &columns, filling)
     }
 
-    /// The next rows are split into cells while the cells of these are read. That is done without the pool of threads
-    /// that computes: whoever waits for a block may be one of them.
+    /// The next rows are split into cells while the cells of these are read.
     fn text(&mut self, part: &Part, input: File, style: Style, filling: &mut Filling<'_>) -> Result<(), TableError> {
         let count = AtomicU64::new(0);
         let unpacked = part.packing.unpack(Counted { input, count: &count });
@@ -189,10 +201,10 @@ impl<'a> Reading<'a> {
         while first < batch.rows() {
             let rows = first..batch.rows().min(first + filling.wanted());
             first = rows.end;
-            let mut flaws = Vec::new();
-            for ((_, column), &place) in self.columns.iter_mut().zip(places) {
-                flaws.extend(column.read(&part.name, batch, rows.clone(), place).err());
-            }
+            let read = |((_, column), &place): (&mut (usize, Building), &usize)| {
+                column.read(&part.name, batch, rows.clone(), place).err()
+            };
+            let flaws: Vec<_> = self.columns.par_iter_mut().zip(places).filter_map(read).collect();
             // The first flaw in the file; they come in the order of the columns.
             if let Some((_, error)) = flaws.into_iter().min_by_key(|(row, _)| *row) {
                 return Err(error);

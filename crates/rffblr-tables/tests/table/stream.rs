@@ -390,3 +390,34 @@ fn passes_that_are_not_finished() {
     let stopped = parts.summarise(10, 0, |_| std::ops::ControlFlow::Break(()));
     assert_eq!(stopped.unwrap_err().to_string(), "reading was stopped before its end");
 }
+
+#[test]
+fn threads_change_nothing_of_a_pass() {
+    let rows = 30_000;
+    // Pages of several columns, and texts, are read side by side from one file.
+    let number =
+        |d: usize| (0..rows).map(move |n| if n % (97 + d) == 0 { f64::NAN } else { (n * (d + 3)) as f64 / 7.0 });
+    let text = (0..rows as u32).map(|n| if n % 11 == 0 { MISSING } else { n % 5 }).collect();
+    let levels = (0..5).map(|level| format!("level {level}")).collect();
+    let mut columns: Vec<Column> =
+        (0..9).map(|d| Column { name: format!("x{d}"), values: Values::Numeric(number(d).collect()) }).collect();
+    columns.insert(4, Column { name: "text".into(), values: Values::Text { levels, codes: text } });
+    let table = Table::new(columns).unwrap();
+    for ending in ["csv", "parquet"] {
+        let folder = tempfile::tempdir().unwrap();
+        save(&part(&table, 0..17_000), &folder.path().join(format!("a.{ending}")));
+        save(&part(&table, 17_000..rows), &folder.path().join(format!("b.{ending}")));
+        let parts = open(folder.path()).unwrap();
+        let found = [1, 2, 7].map(|threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let (_, summary) = parts.summarise(5_000, 3, |_| std::ops::ControlFlow::Continue(())).unwrap();
+                let (_, blocks) = blocks(&parts, 4_096).unwrap();
+                let tables: Vec<Table> = blocks.into_iter().map(|block| block.table).collect();
+                (summary.to_bytes().unwrap(), cells(&tables), cells(&[summary.sample().0]))
+            })
+        });
+        assert_eq!(found[0].1, cells(&[table.clone()]), "{ending}");
+        assert!(found[1] == found[0] && found[2] == found[0], "{ending}");
+    }
+}

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::table::cells::Cells;
 use crate::table::{Column, ColumnsError, Table, Values};
 pub use column::{ColumnSummary, LevelCounts, Moments, Present};
+use rayon::prelude::*;
 
 /// A summary of blocks of rows, in memory that does not depend on their number.
 ///
@@ -87,10 +88,11 @@ impl Summary {
                 chosen.push(row);
             }
         }
-        for ((summary, cells), column) in self.columns.iter_mut().zip(&mut self.cells).zip(table.columns()) {
+        let places = self.columns.par_iter_mut().zip(&mut self.cells).zip(table.columns());
+        places.for_each(|((summary, cells), column)| {
             summary.add(column, first_row);
             cells.extend(&column.values, chosen.iter().copied());
-        }
+        });
         self.rows += table.rows() as u64;
         self.shrink();
         Ok(())
@@ -151,12 +153,16 @@ impl Summary {
         order.sort_unstable_by_key(|&k| self.candidates[k].0);
         order.truncate(self.most_rows);
         order.sort_unstable_by_key(|&k| self.candidates[k].1);
-        let columns = self.columns.iter().zip(&self.cells).map(|(column, cells)| {
-            let values = chosen(cells.clone(), &order);
+        let column = |(column, cells): (&ColumnSummary, &Cells)| {
+            let values = match cells {
+                Cells::Numbers(numbers) => Values::Numeric(order.iter().map(|&k| numbers[k]).collect()),
+                Cells::Text(_) => chosen(cells.clone(), &order),
+            };
             Column { name: column.name.clone(), values }
-        });
+        };
+        let columns: Vec<Column> = self.columns.par_iter().zip(&self.cells).map(column).collect();
         let numbers = order.iter().map(|&k| self.candidates[k].1).collect();
-        let table = Table::new(columns.collect()).unwrap_or_else(|_| unreachable!("columns of tables, of one length"));
+        let table = Table::new(columns).unwrap_or_else(|_| unreachable!("columns of tables, of one length"));
         (table.leaving_out(self.ignored.clone()), numbers)
     }
 

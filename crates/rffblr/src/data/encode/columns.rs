@@ -17,12 +17,21 @@ pub(super) fn one_hot(
     out: &mut Mat<f64>,
 ) -> BTreeMap<String, (usize, usize)> {
     let position: HashMap<&str, usize> = levels.iter().enumerate().map(|(k, level)| (level.as_str(), k)).collect();
+    let place = |level: &str| position.get(level).copied();
+    // A text is looked up once, not in every row.
+    let places: Vec<Option<usize>> = match &column.values {
+        Values::Text { levels, .. } => levels.iter().map(|level| place(level)).collect(),
+        Values::Numeric(_) => Vec::new(),
+    };
     let mut unseen = BTreeMap::new();
     for (i, &row) in rows.iter().enumerate() {
         let level = text(column, row);
-        let known = level.as_deref().and_then(|level| position.get(level));
+        let known = match &column.values {
+            Values::Text { codes, .. } => places.get(codes[row] as usize).copied().flatten(),
+            Values::Numeric(_) => level.as_deref().and_then(place),
+        };
         let other = if rare && level.is_some() { levels.len() - 1 } else { levels.len() };
-        out[(i, first + known.copied().unwrap_or(other))] = 1.0;
+        out[(i, first + known.unwrap_or(other))] = 1.0;
         if let (Some(level), None) = (level, known) {
             unseen.entry(level.into_owned()).or_insert((0, row)).0 += 1;
         }
@@ -147,13 +156,13 @@ pub(super) fn category<'a>(levels: impl Iterator<Item = (&'a str, u64)>, gaps: b
 pub(super) fn median(column: &Column, rows: &[usize]) -> Option<f64> {
     let Values::Numeric(numbers) = &column.values else { return None };
     let mut present: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|x| !x.is_nan()).collect();
-    present.sort_unstable_by(f64::total_cmp);
-    let half = present.len() / 2;
-    match present.len() {
-        0 => None,
-        n if n % 2 == 1 => Some(present[half]),
-        _ => Some(0.5 * present[half - 1] + 0.5 * present[half]),
+    if present.is_empty() {
+        return None;
     }
+    let (half, odd) = (present.len() / 2, present.len() % 2 == 1);
+    let (below, &mut upper, _) = present.select_nth_unstable_by(half, f64::total_cmp);
+    let lower = || below.iter().copied().max_by(f64::total_cmp).unwrap_or(upper);
+    Some(if odd { upper } else { 0.5 * lower() + 0.5 * upper })
 }
 
 /// The text of a cell; a number in a column that should be text is read as it would be written.

@@ -31,6 +31,13 @@ pub(super) fn is_index(column: &Column, row_number: impl Fn(usize) -> u64) -> bo
 /// How many units a column names, if it looks as if it named any: many of them, with a few rows each. Whole numbers do
 /// by their name, or if they are 1, 2, 3, … in blocks of rows; other numbers never.
 pub(super) fn units(column: &Column, rows: &[usize]) -> Option<usize> {
+    // Numbers that are not whole are told apart before they are written out as text.
+    let is_whole = |&row: &usize, numbers: &[f64]| numbers[row].is_nan() || numbers[row].fract() == 0.0;
+    if let Values::Numeric(numbers) = &column.values
+        && !rows.iter().all(|row| is_whole(row, numbers))
+    {
+        return None;
+    }
     let named = names_units(&column.name);
     let values: Vec<_> = rows.iter().filter_map(|&row| text(column, row)).collect();
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -45,8 +52,7 @@ pub(super) fn units(column: &Column, rows: &[usize]) -> Option<usize> {
         Values::Text { .. } => true,
         Values::Numeric(numbers) => {
             let numbers: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()).collect();
-            let whole = numbers.iter().all(|number| number.fract() == 0.0);
-            whole && (named || numbered_blocks(&numbers, units))
+            named || numbered_blocks(&numbers, units)
         }
     };
     fits.then_some(units)
