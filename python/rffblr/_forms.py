@@ -33,6 +33,8 @@ class Drawn(Form):
         Cosines to draw: 300, automatic (by the number of rows), or with preset paper per-row:2. [automatic]
     precision : {"free", "tied"}, optional
         Prior precision of the weights: one per feature (free) or one for all (tied). [tied]
+    effort : float, optional
+        Work that learning from many rows may take: 1 is some minutes of two cores, 30 a minute of a fast GPU. [1]
 
     Examples
     --------
@@ -48,9 +50,11 @@ class Drawn(Form):
         *,
         features: int | Literal["automatic"] | None = None,
         precision: Literal["free", "tied"] | None = None,
+        effort: float | None = None,
     ) -> None:
         self.features = features
         self.precision = precision
+        self.effort = effort
 
 
 class Sinusoids(Form):
