@@ -11,8 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-# Largest difference of a prediction, in standard deviations of the predictions of its target.
-TOLERANCE = 1e-8
+# Largest difference of a prediction, in standard deviations of the predictions of its target: learning in many steps enlarges
+# what rounding differs by.
+TOLERANCE = 1e-5
 ROWS, TEST_ROWS = 4_000, 500
 CASES = {
     "exact": ["--preset", "exact", "--max-iterations", "20"],

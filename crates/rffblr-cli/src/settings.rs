@@ -83,7 +83,9 @@ impl SettingArguments {
             given.extend(file);
         }
         given.extend(self.flags.iter().cloned());
-        Ok(Settings::named(preset.as_deref(), &given)?)
+        let settings = Settings::named(preset.as_deref(), &given)?;
+        settings.expect_device()?;
+        Ok(settings)
     }
 
     /// Whether any was given, the seed aside.

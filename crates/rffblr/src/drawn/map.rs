@@ -61,6 +61,7 @@ impl FeatureMap {
     /// Learns from a sample of the data, which has about so many rows in all.
     pub fn learn(sample: &Dataset, rows: f64, settings: &Settings, observer: Observer<'_>) -> Result<FeatureMap> {
         settings.validate()?;
+        settings.expect_device()?;
         let Form::Drawn { features, effort, .. } = settings.form else {
             return Err(Error::Setting { name: "preset", problem: "a feature map needs preset cosines".into() });
         };
@@ -71,7 +72,7 @@ impl FeatureMap {
         let rounding = problem.rounding.clone();
         let count = |groups: usize| features.unwrap_or_else(|| features_for(rows, groups, effort));
         let host = Host(Threads::current());
-        let learn::Found { groups, trace, stop } = match learn::device(&problem, rows, &count, (settings, effort))? {
+        let learn::Found { groups, trace, stop } = match learn::device(&problem, rows, count, (settings, effort))? {
             None => learn::learn(&problem, groups, rows, count, (settings, effort, &host), observer)?,
             Some(cuda) => caught(|| learn::learn(&problem, groups, rows, count, (settings, effort, &cuda), observer))?,
         };

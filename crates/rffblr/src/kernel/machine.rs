@@ -30,6 +30,9 @@ struct Share<F = Cholesky> {
     factor: F,
 }
 
+/// A machine, the log marginal likelihood of each task, and the factors that belong to it.
+type Fitted<F> = (KernelMachine, Vec<f64>, Vec<Share<F>>);
+
 /// Tasks, each with a number, and a covariance that is to be multiplied by it.
 pub(crate) type Scaled = (Vec<(usize, f64)>, Mat<f64>);
 
@@ -123,7 +126,7 @@ impl KernelMachine {
         problem: &Problem,
         kernel: Kernel,
         shared_noise: f64,
-    ) -> Result<(Self, Vec<f64>, Vec<Share<B::Factor>>)> {
+    ) -> Result<Fitted<B::Factor>> {
         let gram = backend.gram(&kernel, &problem.inputs);
         let tasks = problem.tasks();
         let (mut noise, mut amplitude, mut observed) = (vec![0.0; tasks], vec![0.0; tasks], vec![None; tasks]);

@@ -33,6 +33,7 @@ pub fn fit(data: &Dataset, settings: &Settings) -> Result<Model> {
 /// The same, with an observer that sees every sweep and may ask to stop.
 pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
     settings.validate()?;
+    settings.expect_device()?;
     let settings = &settings.for_rows(data.rows());
     // The published algorithm learns from whatever it is given.
     let wild = if settings.form.cosines().is_some() { Vec::new() } else { data.wild_cells() };

@@ -454,6 +454,11 @@ impl Settings {
     /// The published model with the values of its authors' implementation, [`CosineSettings::AUTHORS`].
     pub const AUTHORS: Settings = Settings { form: Form::Cosines(CosineSettings::AUTHORS), ..Settings::PAPER };
 
+    /// An error if a device is asked for that cannot be used: found out in milliseconds, before any data are read.
+    pub fn expect_device(&self) -> Result<()> {
+        self.device.expect()
+    }
+
     /// The same with the form that is used for so many rows.
     pub fn for_rows(&self, rows: usize) -> Settings {
         let form = match &self.form {
@@ -464,10 +469,9 @@ impl Settings {
         Settings { form, ..self.clone() }
     }
 
-    /// Checks every value; the error names the setting. A device that is asked for is opened.
+    /// Checks every value; the error names the setting.
     pub fn validate(&self) -> Result<()> {
         at_least_one("max-iterations", self.max_iterations)?;
-        self.device.expect()?;
         match &self.form {
             Form::Automatic | Form::Kernel => Ok(()),
             Form::Drawn { features: Some(0 | 1), .. } => wrong("features", "use at least 2".into()),

@@ -281,34 +281,6 @@ impl Matrix {
     }
 }
 
-#[cfg(test)]
-impl Cuda {
-    /// What `add_gram` does, by cuBLAS's own routine: to compare.
-    pub(crate) fn add_gram_by_syrk(&self, dst: &mut Matrix, a: &Matrix) {
-        let (size, rows) = (int(dst.rows), int(a.rows));
-        self.with(|inner| {
-            let (lower, transposed) = (blas::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER, operation(true));
-            // SAFETY: dst is size×size and a rows×size.
-            let status = unsafe {
-                blas::cublasDsyrk_v2(
-                    inner.blas,
-                    lower,
-                    transposed,
-                    size,
-                    rows,
-                    &1.0,
-                    pointer(a),
-                    rows,
-                    &1.0,
-                    pointer(dst),
-                    size,
-                )
-            };
-            done(status.result());
-        });
-    }
-}
-
 fn operation(transposed: bool) -> blas::cublasOperation_t {
     match transposed {
         false => blas::cublasOperation_t::CUBLAS_OP_N,
@@ -426,29 +398,31 @@ impl Backend for Cuda {
         });
     }
 
-    /// By products of columns with all columns from them on, which run quicker than cuBLAS's own routine.
     fn add_gram(&self, dst: &mut Matrix, a: &Matrix) {
-        const PANEL: usize = 1024;
-        let (size, rows) = (dst.rows, a.rows);
-        if rows == 0 {
+        let (size, rows) = (int(dst.rows), int(a.rows));
+        if size == 0 || rows == 0 {
             return;
         }
-        for first in (0..size).step_by(PANEL) {
-            let (below, columns) = (int(size - first), int(PANEL.min(size - first)));
-            self.with(|inner| {
-                let (transposed, plain) = (operation(true), operation(false));
-                // SAFETY: a is rows×size and dst size×size; what is written are columns from `first` on, from row `first` on.
-                let status = unsafe {
-                    let (from, to) = (pointer(a).add(first * rows), pointer(dst).add(first * size + first));
-                    let (rows, size) = (int(rows), int(size));
-                    blas::cublasDgemm_v2(
-                        inner.blas, transposed, plain, below, columns, rows, &1.0, from, rows, from, rows, &1.0, to,
-                        size,
-                    )
-                };
-                done(status.result());
-            });
-        }
+        self.with(|inner| {
+            let (lower, transposed) = (blas::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER, operation(true));
+            // SAFETY: dst is size×size and a rows×size.
+            let status = unsafe {
+                blas::cublasDsyrk_v2(
+                    inner.blas,
+                    lower,
+                    transposed,
+                    size,
+                    rows,
+                    &1.0,
+                    pointer(a),
+                    rows,
+                    &1.0,
+                    pointer(dst),
+                    size,
+                )
+            };
+            done(status.result());
+        });
     }
 
     fn add(&self, dst: &mut Matrix, a: &Matrix, factor: f64) {
