@@ -40,11 +40,11 @@ def test_a_gpu_that_is_not_there():
         pytest.skip("there may be a GPU")
     X, Y = smooth(rows=60)
     for form in (Exact(), Drawn(features=8)):
-        with pytest.raises(ValueError, match="device .*CUDA.*set device cpu"):
+        with pytest.raises(ValueError, match="device: .*CUDA.*set device cpu"):
             RFFBLRRegressor(form=form, max_iterations=2, device="cuda").fit(X, Y)
         auto = RFFBLRRegressor(form=form, max_iterations=5, device="auto").fit(X, Y)
         host = RFFBLRRegressor(form=form, max_iterations=5, device="cpu").fit(X, Y)
         assert auto.model_.to_json() == host.model_.to_json()
     # The exact form predicts on the processor.
-    with pytest.raises(ValueError, match="device .*CUDA.*set device cpu"):
+    with pytest.raises(ValueError, match="device: .*CUDA.*set device cpu"):
         auto.set_params(device="cuda").predict(X)

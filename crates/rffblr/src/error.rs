@@ -197,7 +197,7 @@ pub enum Error {
         problem: Box<Error>,
     },
     /// The device that was asked for cannot be used: what is missing, and what to do.
-    #[error("device {0}")]
+    #[error("device: {0}")]
     Device(String),
     /// Threads could not be started.
     #[error("cannot start threads: {0}; use fewer of them")]
