@@ -2,11 +2,12 @@
 
 use super::sinusoids::Sinusoids;
 use super::*;
+use crate::device::Host;
 use crate::explain::{Explainer, Shapley, VarianceShares};
 use crate::kernel::Machines;
 use crate::kernel::{Family, Kernel, Shared};
 use crate::linalg::{select_columns, select_rows};
-use crate::settings::Form;
+use crate::settings::{Form, Precision};
 use rand_distr::{Distribution, StandardNormal};
 
 impl Model {
@@ -293,5 +294,29 @@ fn cells_not_learned_from_are_predicted_as_they_are() {
             let same = near(&found.mean, &plain.mean) && near(&found.std, &plain.std);
             assert_eq!(same, n == 7 || data.targets()[(n, c)].is_nan(), "row {n}, task {c}");
         }
+    }
+}
+
+/// What a device does to predict, done by the processor, is what the processor predicts.
+#[test]
+fn predictions_by_a_backend_are_those_of_the_model() {
+    let x = normal(400, 3, 1);
+    let y = Mat::from_fn(400, 2, |n, c| match c == 1 && n % 4 == 1 {
+        true => f64::NAN,
+        false => (2.0 * x[(n, c)]).sin() + (0.1 + c as f64) * x[(n, 2)],
+    });
+    let data = Dataset::new(x, y).unwrap();
+    for precision in [Precision::Tied, Precision::Free] {
+        let form = Form::Drawn { features: Some(40), precision, effort: 0.01 };
+        let model = fit(&data, &Settings { form, max_iterations: 5, ..Settings::DEFAULT }).unwrap();
+        let Function::Drawn(drawn) = &model.function else { panic!("{:?}", model.function) };
+        let rows = normal(9, 3, 2);
+        let (mean, variance) = drawn.predict(rows.as_ref(), true, Threads::ONE);
+        let host = Host(Threads::ONE);
+        let there = drawn.there(&host);
+        let (found, left) = there.predict(rows.as_ref(), true);
+        let near = |a: &Mat<f64>, b: &Mat<f64>| (a - b).norm_max() < 1e-12 * b.norm_max();
+        assert!(near(&found, &mean) && near(&left.unwrap(), &variance.unwrap()));
+        assert!(near(&there.predict(rows.as_ref(), false).0, &mean));
     }
 }

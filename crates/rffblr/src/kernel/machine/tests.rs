@@ -191,3 +191,18 @@ fn variances_from_a_sample_of_the_rows_are_nearly_exact() {
     let again = restored(machine.clone());
     assert!(again.predict(new.as_ref(), true, Threads::current()).1.unwrap() == found);
 }
+
+/// What a device does, done by the processor: the same machine, and leave-one-out without its factors.
+#[test]
+fn a_machine_of_a_backend_is_the_machine() {
+    for weights in [None, Some((0..16).map(|n| (n % 3) as f64).collect::<Vec<_>>())] {
+        let (x, y, machine) = data(weights.as_deref());
+        let problem = Problem::new(x, y, weights.as_deref());
+        let there = KernelMachine::fitted_there(&Host(Threads::ONE), &problem, example(2), 0.1).unwrap();
+        assert_eq!(there.noise, machine.noise);
+        assert!(there.coefficients == machine.coefficients && there.shares.get().is_none());
+        let (a, b) = (there.leave_one_out(), machine.leave_one_out());
+        assert!(a.residual == b.residual && a.variance == b.variance && a.leverage == b.leverage);
+        assert!(there.shares.get().is_none());
+    }
+}
