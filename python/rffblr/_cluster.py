@@ -4,7 +4,7 @@ merged, and what is done once.
 Every function is pure: the same arguments give the same bytes, in any process and however often. An engine (Dask, Spark)
 calls them where the rows are and merges what they return in the order of the partitions.
 
-1. The rows of each partition are counted (:class:`Layout`): every row and every block then has a number.
+1. The rows of each partition are counted (:class:`Piece`): every row and every block then has a number (:class:`Layout`).
 2. :func:`summarised` in each partition, :func:`merged_summaries`: what the columns are, and a sample.
 3. :func:`planned` once: the kernel is learned from the sample.
 4. :func:`added` in each partition, :func:`merged_sums`: the sums over all rows.
@@ -22,7 +22,6 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -35,6 +34,8 @@ from ._rffblr import BLOCK
 WIDTH = 8
 # Files of a checkpoint with sums, at most.
 GROUPS = 64
+# Files of a partition whose rows are numbered by file, at most: every file has a set of sums of its own.
+FILES = 16
 
 
 @dataclass(frozen=True)
@@ -57,43 +58,104 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Consecutive rows of a partition, as they were counted."""
+
+    rows: int
+    # Path of the file they come from and the byte of it at which they begin, where the engine tells.
+    file: str = ""
+    start: int = 0
+
+    @property
+    def key(self) -> tuple[list[str], int]:
+        """What files are sorted by: one machine reads those of a folder in this order."""
+        return self.file.split("/"), self.start
+
+    @property
+    def name(self) -> str:
+        return self.file.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Rows of a partition that are consecutive among all rows. Its blocks have ``BLOCK`` rows each but for its last."""
+
+    rows: int
+    first_row: int
+    first_block: int
+    # The name of their file, if rows are numbered by file, and how many of its rows come before.
+    file: str = ""
+    before: int = 0
+
+
+@dataclass(frozen=True)
 class Place:
     """Where the rows of a partition stand among all rows."""
 
     partition: int
-    rows: int
-    first_row: int
-    first_block: int
+    runs: tuple[Run, ...]
     # Rows of all partitions.
     total: int
+    # Names of the files in the partition.
+    files: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        return sum(run.rows for run in self.runs)
 
 
 class Layout:
-    """Numbers of rows and blocks. The blocks of a partition have ``BLOCK`` rows each but for its last."""
+    """Numbers of rows and blocks.
 
-    def __init__(self, rows: Iterable[int]) -> None:
-        self.rows = [int(count) for count in rows]
-        first_rows = [0, *accumulate(self.rows)]
-        first_blocks = [0, *accumulate(-(-count // BLOCK) for count in self.rows)]
-        self.total, self.blocks = first_rows[-1], first_blocks[-1]
-        starts = zip(self.rows, first_rows, first_blocks)
-        self.places = [Place(partition, *start, self.total) for partition, start in enumerate(starts)]
+    Rows are numbered in the order of the files they come from, whichever partition has them, so that they have the numbers
+    they have on one machine. Where the files are not known, or a partition has more than ``FILES``, the order is that of the
+    partitions.
+    """
+
+    def __init__(self, partitions: Iterable[Sequence[Piece]]) -> None:
+        parts = [tuple(pieces) for pieces in partitions]
+        files = [tuple(sorted({piece.name for piece in pieces if piece.file})) for pieces in parts]
+        if not all(len(pieces) <= FILES and all(piece.file for piece in pieces) for pieces in parts):
+            parts = [(Piece(sum(piece.rows for piece in pieces)),) for pieces in parts]
+        pieces = [(piece.key, part, place, piece) for part, all_ in enumerate(parts) for place, piece in enumerate(all_)]
+        runs: dict[tuple[int, int], Run] = {}
+        row = block = first = 0
+        last = ""
+        for _, part, place, piece in sorted(pieces, key=lambda entry: entry[:3]):
+            first, last = (first if piece.file == last else row), piece.file
+            runs[part, place] = Run(piece.rows, row, block, piece.name, row - first)
+            row, block = row + piece.rows, block - (-piece.rows // BLOCK)
+        self.total, self.blocks = row, block
+        self.places = [
+            Place(part, tuple(runs[part, place] for place in range(len(all_))), row, files[part])
+            for part, all_ in enumerate(parts)
+        ]
+
+    @classmethod
+    def of(cls, rows: Iterable[int]) -> "Layout":
+        """Of partitions with so many rows each."""
+        return cls([Piece(int(count))] for count in rows)
 
 
 class PartitionError(ValueError):
-    """A partition that cannot be used, by its number and, if it is one row's fault, the number of that row; both from 0."""
+    """A partition that cannot be used, by its number and, if it is one row's fault, the number of that row; both from 0.
 
-    def __init__(self, problem: str, partition: int, row: int | None = None, files: tuple[str, ...] = ()) -> None:
-        super().__init__(problem, partition, row, files)
-        self.problem, self.partition, self.row, self.files = problem, partition, row, files
+    Rows are those of the partition, or of its file if ``of_file``.
+    """
+
+    def __init__(
+        self, problem: str, partition: int, row: int | None = None, files: tuple[str, ...] = (), of_file: bool = False
+    ) -> None:
+        super().__init__(problem, partition, row, files, of_file)
+        self.problem, self.partition, self.row, self.files, self.of_file = problem, partition, row, files, of_file
 
     def __str__(self) -> str:
-        files = f" ({', '.join(self.files)})" if self.files else ""
-        row = "" if self.row is None else f", row {self.row + 1} of it"
+        files = f" ({', '.join(self.files[:5])})" if self.files else ""
+        row = "" if self.row is None else f", row {self.row + 1} of {'the file' if self.of_file else 'it'}"
         return f"partition {self.partition + 1}{files}{row}: {self.problem}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PartitionError, (self.problem, self.partition, self.row, self.files)
+        return PartitionError, self.args
 
     def at(self, files: Iterable[str]) -> "PartitionError":
         """The same with the names of the files in which the partition lies."""
@@ -155,41 +217,63 @@ def cells_of(job: Job, frame: Any) -> list[tuple[str, Any]]:
     return out
 
 
-def blocks_of(frames: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-    """The rows of frames in blocks, each with the number of its first row."""
-    import pandas as pd
+class Rows:
+    """The rows of frames, so many at a time."""
 
-    held: list[Any] = []
-    count = first = 0
-    for frame in frames:
-        while len(frame):
-            taken = frame.iloc[: BLOCK - count]
-            frame = frame.iloc[len(taken) :]
-            held.append(taken)
-            count += len(taken)
-            if count == BLOCK:
-                yield first, held[0] if len(held) == 1 else pd.concat(held, ignore_index=True)
-                held, count, first = [], 0, first + BLOCK
-    if held:
-        yield first, held[0] if len(held) == 1 else pd.concat(held, ignore_index=True)
+    def __init__(self, frames: Iterable[Any]) -> None:
+        self._frames = iter(frames)
+        self._held: list[Any] = []
+
+    def take(self, count: int) -> Any:
+        """The next rows as one frame: fewer if there are no more, ``None`` if there are none."""
+        import pandas as pd
+
+        taken: list[Any] = []
+        while count:
+            frame = self._held.pop() if self._held else next(self._frames, None)
+            if frame is None:
+                break
+            part, rest = frame.iloc[:count], frame.iloc[count:]
+            count -= len(part)
+            taken += [part] if len(part) else []
+            self._held = [rest] if len(rest) else []
+        return pd.concat(taken, ignore_index=True) if len(taken) > 1 else taken[0] if taken else None
 
 
-def _each_block(place: Place, frames: Iterable[Any], make: Callable[[int, Any], Made]) -> Iterator[Made]:
-    """What ``make`` makes of every block of a partition, from the number of its first row and its frame."""
-    rows = 0
-    for first, frame in blocks_of(frames):
-        rows += len(frame)
-        try:
-            yield make(first, frame)
-        except (TypeError, ValueError) as problem:
-            row, text = _first_bad(frame, lambda part: make(first, part), str(problem))
-            raise PartitionError(text, place.partition, None if row is None else first + row) from problem
-    if rows != place.rows:
-        raise PartitionError(
-            f"it had {place.rows} rows when they were counted, and now has {rows}; persist (Dask) or cache (Spark) the "
-            "table before the fit, so that its rows stay what they are",
-            place.partition,
-        )
+def _each_block(place: Place, frames: Iterable[Any], make: Callable[[int, int, Any], Made]) -> Iterator[Made]:
+    """What ``make`` makes of every block of a partition, from the number of its first row, its own number and its frame."""
+    rows, met = Rows(frames), 0
+    for run in place.runs:
+        for start in range(0, run.rows, BLOCK):
+            size = min(BLOCK, run.rows - start)
+            frame = rows.take(size)
+            met += 0 if frame is None else len(frame)
+            if frame is None or len(frame) < size:
+                raise _changed(place, met)
+            try:
+                yield make(run.first_row + start, run.first_block + start // BLOCK, frame)
+            except (TypeError, ValueError) as problem:
+                numbers = (run.first_row + start, run.first_block)
+                row, text = _first_bad(frame, lambda part: make(*numbers, part), str(problem))
+                if run.file:
+                    row = None if row is None else run.before + start + row
+                    raise PartitionError(text, place.partition, row, (run.file,), True) from problem
+                row = None if row is None else start + row
+                raise PartitionError(text, place.partition, row, place.files) from problem
+    while (frame := rows.take(BLOCK)) is not None:
+        met += len(frame)
+    if met != place.rows:
+        raise _changed(place, met)
+
+
+def _changed(place: Place, now: int) -> PartitionError:
+    return PartitionError(
+        f"it had {place.rows} rows when they were counted, and now has {now}; persist (Dask) or cache (Spark) the table "
+        "before the fit, so that its rows stay what they are",
+        place.partition,
+        None,
+        place.files,
+    )
 
 
 def _first_bad(frame: Any, use: Callable[[Any], object], text: str) -> tuple[int | None, str]:
@@ -217,9 +301,9 @@ def summarised(job: Job, place: Place, frames: Iterable[Any]) -> bytes:
     """What is known of the rows of a partition, with their share of the sample."""
     out = _rffblr.Summary(job.seed, place.total)
 
-    def make(start: int, frame: Any) -> _rffblr.Summary:
+    def make(first: int, number: int, frame: Any) -> _rffblr.Summary:
         block = _rffblr.Summary(job.seed, place.total)
-        block.add(place.first_row + start, cells_of(job, frame), job.ignore)
+        block.add(first, cells_of(job, frame), job.ignore)
         return block
 
     for block in _each_block(place, frames, make):
@@ -233,10 +317,10 @@ def added(job: Job, plan: str, place: Place, frames: Iterable[Any]) -> bytes:
     chosen = _rffblr.Plan.from_json(plan)
     out = chosen.accumulator()
 
-    def make(start: int, frame: Any) -> _rffblr.Accumulator:
-        block, number = chosen.accumulator(), place.first_block + start // BLOCK
+    def make(first: int, number: int, frame: Any) -> _rffblr.Accumulator:
+        block = chosen.accumulator()
         # On one thread: an engine runs as many tasks as it has cores.
-        chosen.add(block, number, place.first_row + start, cells_of(job, frame), 1)
+        chosen.add(block, number, first, cells_of(job, frame), 1)
         return block
 
     for block in _each_block(place, frames, make):
@@ -249,7 +333,7 @@ def added(job: Job, plan: str, place: Place, frames: Iterable[Any]) -> bytes:
 
 @contained
 def merged_summaries(parts: Sequence[bytes]) -> bytes:
-    """Summaries of consecutive partitions, in their order, as one."""
+    """Summaries of several partitions as one."""
     first, *others = parts
     if not others:
         return first
@@ -303,7 +387,7 @@ def planned(job: Job, layout: Layout, summary: bytes, threads: int, checkpoint: 
 
 
 def _purpose(job: Job, layout: Layout, summary: bytes) -> str:
-    about = json.dumps([asdict(job), layout.rows, _rffblr.__version__])
+    about = json.dumps([asdict(job), [asdict(place) for place in layout.places], _rffblr.__version__])
     return hashlib.sha256(about.encode() + summary).hexdigest()
 
 

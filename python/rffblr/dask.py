@@ -397,12 +397,12 @@ def _counts(tables: list[Any]) -> Layout:
     first = tables[0]
     if isinstance(first, da.Array):
         if not any(np.isnan(rows) for rows in first.chunks[0]):
-            return Layout(first.chunks[0])
+            return Layout.of(first.chunks[0])
         column = first[:, :1]
     else:
         column = first if isinstance(first, dd.Series) else first[[first.columns[0]]]
     with _told(tables):
-        return Layout(dask.compute(*[delayed(len)(part) for part in _parts(column)]))
+        return Layout.of(dask.compute(*[delayed(len)(part) for part in _parts(column)]))
 
 
 def _tree(parts: list[Delayed], merge: Any) -> Delayed:
@@ -454,7 +454,7 @@ def _run(
     layout = _counts(tables)
     if layout.total == 0:
         raise ValueError("the table has no rows")
-    tell(f"{layout.total} rows in {len(layout.rows)} partitions")
+    tell(f"{layout.total} rows in {len(layout.places)} partitions")
     rows = _zipped(tables)
     with _told(tables), _holding() as held:
         parts = [delayed(_summarised)(job, place, *part) for place, part in zip(layout.places, rows)]

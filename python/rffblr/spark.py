@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
+from urllib.parse import unquote
 
 import joblib
 import numpy as np
@@ -17,6 +18,7 @@ try:
     import pandas as pd
     import pyarrow  # noqa: F401
     from pyspark import SparkContext, TaskContext
+    from pyspark.errors import AnalysisException
     from pyspark.ml import Estimator, Model
     from pyspark.ml.functions import vector_to_array
     from pyspark.ml.param import Param, Params, TypeConverters
@@ -38,7 +40,7 @@ except ImportError as problem:
 
 from . import _cluster, _regressor, _rffblr
 from ._base import generated
-from ._cluster import Checkpoint, ClusterError, Group, Job, Layout, PartitionError, Place
+from ._cluster import Checkpoint, ClusterError, Group, Job, Layout, PartitionError, Piece, Place
 from ._forms import Drawn
 
 __all__ = ["ClusterError", "PartitionError", "RFFBLRModel", "RFFBLRRegressor"]
@@ -130,7 +132,9 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
     Rows stay with the executors: they are counted, then summed up by columns with a sample of at most 116 000 rows; the driver
     learns the kernel from the sample; then the rows of each partition become sums of M(M + 1)/2 numbers for M features, which
     executors merge. An executor that is lost has its part done again by another. The model has the same bits for any number of
-    executors and any order in which they finish, as long as the partitions are the same.
+    executors and any order in which they finish. Rows of a table that is read from files are numbered by file, as they are on one
+    machine: the bits are those of :meth:`rffblr.RFFBLRRegressor.fit_files` if all files but the last have a multiple of 32 768
+    rows. Rows of other tables are numbered by partition.
 
     Parameters
     ----------
@@ -401,7 +405,7 @@ def _each(table: Any, work: Callable[[int, Iterable[pd.DataFrame]], tuple[int, b
 
 
 def _level(parts: Any, merge: Callable[[list[bytes]], bytes], done: Callable[[int, bytes], bytes] | None = None) -> Any:
-    """Runs of eight parts of a group merged in their order."""
+    """Runs of eight parts of a group merged in their order; ``done`` sees what they became."""
 
     def one(frame: pd.DataFrame) -> pd.DataFrame:
         ordered = frame.sort_values("part")
@@ -413,25 +417,51 @@ def _level(parts: Any, merge: Callable[[list[bytes]], bytes], done: Callable[[in
     return parts.groupBy("group", run).applyInPandas(one, PARTIAL)
 
 
-def _tree(
-    parts: Any, count: int, merge: Callable[[list[bytes]], bytes], done: Callable[[int, bytes], bytes] | None = None
+def _kept(
+    parts: Any, size: int, merge: Callable[[list[bytes]], bytes], keep: Callable[[int, bytes], bytes]
 ) -> Any:
-    """All parts of each group, numbered below ``count``, merged; ``done`` sees the result."""
-    while True:
-        count = -(-count // _cluster.WIDTH)
-        parts = _level(parts, merge, done if count == 1 else None)
-        if count == 1:
-            return parts
+    """All parts of each group of so many merged by executors, and kept there; the groups as parts."""
+    parts = parts.withColumn("part", F.col("part") % size)
+    while size > _cluster.WIDTH:
+        parts, size = _level(parts, merge), -(-size // _cluster.WIDTH)
+    parts = _level(parts, merge, keep)
+    return parts.select(F.lit(0).cast("long").alias("group"), F.col("group").alias("part"), "bytes")
 
 
-def _collected(parts: Any) -> list[bytes]:
-    return [bytes(row["bytes"]) for row in sorted(parts.collect(), key=lambda row: row["group"])]
+def _merged(parts: Any, count: int, merge: Callable[[list[bytes]], bytes]) -> bytes:
+    """All parts, numbered below ``count``, merged: by executors, the last two by the driver."""
+    while count > 2:
+        parts, count = _level(parts, merge), -(-count // _cluster.WIDTH)
+    return merge([bytes(row["bytes"]) for row in sorted(parts.collect(), key=lambda row: row["part"])])
 
 
 def _counts(table: Any) -> Layout:
-    found = table.select(F.spark_partition_id().alias("part")).groupBy("part").count().collect()
-    rows = {row["part"]: row["count"] for row in found}
-    return Layout(rows.get(part, 0) for part in range(max(rows, default=-1) + 1))
+    """Rows of each partition, by file and place in it where the rows come from files as they are."""
+    part, row = F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")
+    file, start = F.lit("").alias("file"), F.lit(0).alias("start")
+    rows = table.select(part, row, file, start)
+    # What is cached has no files any more, and must not be read from them again.
+    if "InMemory" not in _plan(table):
+        try:
+            file, start = (F.col(f"_metadata.file_{name}").alias(name) for name in ("path", "block_start"))
+            rows = table.select(part, row, file.alias("file"), start.alias("start"))
+        except AnalysisException:
+            pass
+    ends = F.min("row").alias("first"), F.max("row").alias("last")
+    found = rows.groupBy("part", "file", "start").agg(F.count("row").alias("rows"), *ends).collect()
+    # After a join or a shuffle rows of several files may lie among each other.
+    apart = all(one["last"] - one["first"] + 1 == one["rows"] for one in found)
+    pieces: list[list[Piece]] = [[] for _ in range(max((one["part"] for one in found), default=-1) + 1)]
+    for one in sorted(found, key=lambda one: int(one["first"])):
+        pieces[one["part"]].append(Piece(one["rows"], unquote(one["file"]) if apart else "", one["start"]))
+    return Layout(pieces)
+
+
+def _plan(table: Any) -> str:
+    """How Spark makes a table, in its words."""
+    if hasattr(table, "_jdf"):
+        return str(table._jdf.queryExecution().withCachedData().toString())
+    return str(table._explain_string())
 
 
 def _run(
@@ -444,19 +474,19 @@ def _run(
     places = layout.places
 
     def place_of(number: int) -> Place:
-        return places[number] if number < len(places) else Place(number, 0, layout.total, layout.blocks, layout.total)
+        return places[number] if number < len(places) else Place(number, (), layout.total)
 
     def summarise(number: int, frames: Iterable[pd.DataFrame]) -> tuple[int, bytes]:
         return 0, _cluster.summarised(job, place_of(number), frames)
 
-    (summary,) = _collected(_tree(_each(table, summarise, expand), len(places), _cluster.merged_summaries))
+    summary = _merged(_each(table, summarise, expand), len(places), _cluster.merged_summaries)
     if not _cluster.is_streamed(job, layout):
         return _cluster.fitted(job, summary, threads, True)
     plan = _cluster.planned(job, layout, summary, threads, checkpoint)
-    groups = _cluster.groups_of(len(places))
+    groups = _cluster.groups_of(len(places)) if checkpoint else []
     saved = [group for group in groups if checkpoint and checkpoint.has(group.name)]
     known = {number for group in saved for number in group.partitions}
-    size = len(groups[0].partitions)
+    size = len(groups[0].partitions) if groups else len(places)
 
     def add(number: int, frames: Iterable[pd.DataFrame]) -> tuple[int, bytes] | None:
         if number in known:
@@ -467,21 +497,12 @@ def _run(
         return sums if checkpoint is None else _cluster.kept(checkpoint, Group(number, range(0)), sums)
 
     sums = [_cluster.found(checkpoint, group) for group in saved if checkpoint]
-    if len(saved) < len(groups):
-        parts = _each(table, add, expand)
-        parts = _tree(_within(parts, size), size, _cluster.merged_sums, keep)
-        sums += _collected(_tree(_together(parts), len(groups), _cluster.merged_sums))
+    if not groups:
+        sums.append(_merged(_each(table, add, expand), len(places), _cluster.merged_sums))
+    elif len(saved) < len(groups):
+        parts = _kept(_each(table, add, expand), size, _cluster.merged_sums, keep)
+        sums.append(_merged(parts, len(groups), _cluster.merged_sums))
     return _cluster.finished(plan, layout.blocks, summary, _cluster.merged_sums(sums), threads, True)
-
-
-def _within(parts: Any, size: int) -> Any:
-    """Parts numbered within their group."""
-    return parts.withColumn("part", F.col("part") % size)
-
-
-def _together(parts: Any) -> Any:
-    """Groups as the parts of one."""
-    return parts.select(F.lit(0).cast("long").alias("group"), F.col("group").alias("part"), "bytes")
 
 
 def _told(work: Callable[[], Any], dataset: Any) -> Any:
@@ -490,11 +511,11 @@ def _told(work: Callable[[], Any], dataset: Any) -> Any:
         return work()
     except Exception as problem:
         text = str(problem)
-        bad = re.search(r"PartitionError: partition (\d+)(?:, row (\d+) of it)?: (.*)", text)
+        bad = re.search(r"PartitionError: partition (\d+)(?: \((.*?)\))?(?:, row (\d+) of (it|the file))?: (.*)", text)
         if bad:
-            partition = int(bad[1]) - 1
-            row = int(bad[2]) - 1 if bad[2] else None
-            raise PartitionError(bad[3], partition, row, _files(dataset, partition)) from None
+            row = int(bad[3]) - 1 if bad[3] else None
+            files = tuple(bad[2].split(", ")) if bad[2] else ()
+            raise PartitionError(bad[5], int(bad[1]) - 1, row, files, bad[4] == "the file") from None
         if not _is_lost(problem, text, dataset):
             raise
         reason = " ".join(text.split())[:200]
@@ -510,13 +531,3 @@ def _is_lost(problem: Exception, text: str, dataset: Any) -> bool:
     errors = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError")
     words = ("SparkContext was shut down", "cancelled because SparkContext", "stopped SparkContext", "Connection refused")
     return stopped or type(problem).__name__ in errors or any(word in text for word in words)
-
-
-def _files(dataset: Any, partition: int) -> tuple[str, ...]:
-    """Names of the files in which a partition lies, if it is read from files."""
-    try:
-        rows = dataset.select(F.input_file_name().alias("file"), F.spark_partition_id().alias("part"))
-        found = rows.where(F.col("part") == partition).select("file").distinct().limit(5).collect()
-    except Exception:
-        return ()
-    return tuple(sorted(row["file"].rsplit("/", 1)[-1] for row in found if row["file"]))

@@ -1,5 +1,10 @@
 """What the tests of clusters share: a table in parts of unequal sizes, and a fit in which one process does all steps."""
 
+import ipaddress
+import os
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 
@@ -37,7 +42,7 @@ def parts(sizes=SIZES):
 
 def one_by_one(estimator, frames, job):
     """The steps of a fit, one partition after the other: the model as text."""
-    layout = Layout(len(frame) for frame in frames)
+    layout = Layout.of(len(frame) for frame in frames)
     places = list(zip(layout.places, frames))
     summary = _cluster.merged_summaries([_cluster.summarised(job, place, [frame]) for place, frame in places])
     plan = _cluster.planned(job, layout, summary, 1)
@@ -50,3 +55,29 @@ def job_of(estimator, frame, targets=TARGETS, ignore=(), weight=None):
     """What :meth:`fit_table` is asked to do."""
     columns = _cluster.typed(frame)
     return Job(columns, list(targets), list(ignore), weight, "impute", True, None, estimator._settings())
+
+
+# In the environment of every process that the tests start.
+MARK = "RFFBLR_CLUSTER_TEST"
+os.environ.setdefault(MARK, str(os.getpid()))
+
+
+def listening():
+    """The addresses at which this process and all that it has started listen."""
+    sockets, found = set(), set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            ours = f"{MARK}={os.environ[MARK]}".encode() in (process / "environ").read_bytes().split(b"\0")
+            if ours or process.name == str(os.getpid()):
+                links = [os.readlink(link) for link in (process / "fd").iterdir()]
+                sockets |= {link[len("socket:[") : -1] for link in links if link.startswith("socket:[")}
+        except OSError:
+            continue
+    for name in ["tcp", "tcp6"]:
+        for line in Path("/proc/net", name).read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in sockets:
+                words = re.findall("." * 8, fields[1].split(":")[0])  # of four bytes, the last of them first
+                address = ipaddress.ip_address(b"".join(bytes.fromhex(word)[::-1] for word in words))
+                found.add(getattr(address, "ipv4_mapped", None) or address)
+    return found

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
-from shared import FEW, INPUTS, SIZES, TARGETS, parts, table
+from shared import FEW, INPUTS, SIZES, TARGETS, listening, parts, table
 
 import rffblr
 from rffblr import _cluster
@@ -44,6 +44,11 @@ def client():
 @pytest.fixture(scope="module")
 def fitted(client, files):
     return RFFBLRRegressor(**FEW).fit_table(dd.read_parquet(files), TARGETS)
+
+
+def test_nothing_listens_beyond_loopback(client):
+    addresses = listening()
+    assert addresses and all(address.is_loopback for address in addresses)
 
 
 def test_any_number_of_workers_and_the_machine_alone_give_the_same_bits(fitted, files, expected):
@@ -86,7 +91,7 @@ def test_arrays_with_gaps(client):
     assert again.model_.to_json() == model.model_.to_json()
 
 
-def test_predictions_are_lazy_and_those_of_the_ordinary_model(fitted, files, tmp_path):
+def test_predictions_are_lazy_and_those_of_the_ordinary_model(fitted, files, tmp_path, command):
     frame = dd.read_parquet(files)
     here = pd.concat(parts())
     mean = fitted.predict(frame[INPUTS])
@@ -103,6 +108,11 @@ def test_predictions_are_lazy_and_those_of_the_ordinary_model(fitted, files, tmp
     np.testing.assert_array_equal(loaded.predict(here[INPUTS]), fitted.predict(here[INPUTS]))
     assert fitted.explain(here[INPUTS][:3]).shapley.shape[0] == 3 and fitted.relevance_.shape == (4, 2)
     fitted.report(tmp_path / "report.html")
+    here[INPUTS][:100].to_parquet(tmp_path / "new.parquet", index=False)
+    command("predict", tmp_path / "model.json", tmp_path / "new.parquet", "-o", tmp_path / "predicted.csv")
+    predicted = pd.read_csv(tmp_path / "predicted.csv")
+    np.testing.assert_allclose(predicted[TARGETS], fitted.predict(here[INPUTS][:100]), rtol=1e-12)
+    assert "rows held out" in command("inspect", tmp_path / "model.json")
     assert "rows held out" in fitted.headline_ and any("kind" in note for note in fitted.notes_)
 
 

@@ -5,11 +5,14 @@ import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from shared import FEW, INPUTS, SIZES, TARGETS, job_of, one_by_one, parts, table
+from shared import FEW, INPUTS, SIZES, TARGETS, job_of, listening, one_by_one, parts, table
 
 import rffblr
 from rffblr import _cluster
@@ -64,32 +67,70 @@ def frame_of(spark, folder):
     return spark.read.parquet(str(folder))
 
 
-def ordered(table):
-    """The parts in the order in which Spark has made partitions of the files: the larger first."""
-    numbers = table.select(F.spark_partition_id().alias("p")).groupBy("p").count().orderBy("p").collect()
-    frames = {len(part): part.drop(columns=["note", "weight"]) for part in parts()}
-    return [frames[row["count"]] for row in numbers]
-
-
-@pytest.fixture(scope="module")
-def expected_here(spark, files):
-    frames, estimator = ordered(frame_of(spark, files)), rffblr.RFFBLRRegressor(**FEW)
-    assert len(frames) == len(SIZES)
-    return one_by_one(estimator, frames, job_of(estimator, frames[0]))
-
-
 @pytest.fixture(scope="module")
 def fitted(spark, files):
     return RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS).fit(frame_of(spark, files))
 
 
-def test_executors_and_the_machine_alone_give_the_same_bits(fitted, expected_here):
-    assert fitted.estimator.model_.to_json() == expected_here
+def test_nothing_listens_beyond_loopback(fitted):
+    addresses = listening()
+    assert addresses and all(address.is_loopback for address in addresses)
+
+
+def test_executors_and_the_machine_alone_give_the_same_bits(fitted, expected):
+    assert fitted.estimator.model_.to_json() == expected
     assert "rows held out" in fitted.headline and any("kind" in note for note in fitted.estimator.notes_)
     assert fitted.estimator.explain(table(3, seed=1)[INPUTS]).shapley.shape[0] == 3
 
 
-def test_transform_adds_columns(spark, fitted, files, tmp_path):
+def test_partitions_of_several_files_and_of_parts_of_them_change_no_bit(spark, fitted, files, expected, tmp_path):
+    learner = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS)
+    changed = {"minPartitionNum": "1", "openCostInBytes": "0", "maxPartitionBytes": str(128 << 20)}
+    with configured(spark, changed):
+        together = frame_of(spark, files)
+        assert together.rdd.getNumPartitions() == 1
+        assert learner.fit(together).estimator.model_.to_json() == expected
+    # Files of whole blocks are the rows of one machine, also if every block of them is another partition.
+    for number, part in enumerate(parts([3 * 32_768, 32_768, 5000])):
+        path = tmp_path / f"part {number}.parquet"
+        part.drop(columns=["note", "weight"]).to_parquet(path, index=False, row_group_size=32_768)
+    one = rffblr.RFFBLRRegressor(**FEW, n_jobs=2).fit_files(tmp_path, TARGETS).model_.to_json()
+    with configured(spark, {**changed, "maxPartitionBytes": str(600_000)}):
+        apart = frame_of(spark, tmp_path)
+        assert apart.rdd.getNumPartitions() > 3
+        assert learner.fit(apart).estimator.model_.to_json() == one
+
+
+@contextmanager
+def configured(spark, settings):
+    """Another way of making partitions of files."""
+    names = {f"spark.sql.files.{name}": value for name, value in settings.items()}
+    before = {name: spark.conf.get(name, None) for name in names}
+    for name, value in names.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def test_rows_that_are_not_those_of_files_are_numbered_by_partition(spark, files):
+    data = frame_of(spark, files)
+    learner = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS)
+    # Spark makes partitions of the larger files first.
+    largest = sorted((part.drop(columns=["note", "weight"]) for part in parts()), key=len, reverse=True)
+    estimator = rffblr.RFFBLRRegressor(**FEW)
+    kept = data.cache()
+    try:
+        model = learner.fit(kept.select("*"))
+    finally:
+        kept.unpersist()
+    assert model.estimator.model_.to_json() == one_by_one(estimator, largest, job_of(estimator, largest[0]))
+    # In partitions in which rows of all files lie among each other.
+    mixed = learner.fit(data.repartition(2, F.hash("a") % 100))
+    assert mixed.estimator.check_.rows == sum(SIZES) // 10
+
+
+def test_transform_adds_columns(spark, fitted, files, tmp_path, command):
     new = frame_of(spark, files)
     out = fitted.transform(new.limit(500)).toPandas()
     added = [f"prediction_{t}{e}" for t in TARGETS for e in ("", "_std", "_lower", "_upper")]
@@ -107,6 +148,8 @@ def test_transform_adds_columns(spark, fitted, files, tmp_path):
     fitted.estimator.save(tmp_path / "model.json")
     one = rffblr.RFFBLRRegressor.load(tmp_path / "model.json")
     np.testing.assert_array_equal(one.predict(out[INPUTS]), fitted.estimator.predict(out[INPUTS]))
+    assert "rows held out" in command("inspect", tmp_path / "model.json")
+    fitted.estimator.report(tmp_path / "report.html")
 
 
 def test_pipelines_vectors_weights_and_cross_validation(spark, tmp_path):
@@ -140,30 +183,30 @@ def test_errors(spark, files, tmp_path):
         if number == 3:
             part.loc[77, "a"] = np.inf
         part.to_parquet(tmp_path / f"part-{number}.parquet", index=False)
-    with pytest.raises(PartitionError, match=r"\(part-3.parquet\), row 78 of it: column 'a': infinite"):
+    with pytest.raises(PartitionError, match=r"\(part-3.parquet\), row 78 of the file: column 'a': infinite"):
         RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS).fit(frame_of(spark, tmp_path))
 
 
-# Faults. A function that the rows pass through counts how often that happens and does harm the third time: the rows are
-# counted first, then summed up by columns, then added up.
+# Faults. A function that a column passes through counts how often that happens and does harm the second time: the rows are
+# summed up by columns first, then added up.
 
 
 def counted(table, folder, harm):
     folder.mkdir(exist_ok=True)
     folder = str(folder)
 
-    def passing(frames):
+    def passing(columns: Iterator[pd.Series]) -> Iterator[pd.Series]:
         from pyspark import TaskContext
 
         number = TaskContext.get().partitionId()
         log = Path(folder) / f"read-{number}"
         with log.open("a") as file:
             file.write(".")
-        if number == 1 and log.stat().st_size == 3:
+        if number == 1 and log.stat().st_size == 2:
             harm(folder)
-        yield from frames
+        yield from columns
 
-    return table.mapInPandas(passing, table.schema)
+    return table.withColumn("a", F.pandas_udf(passing, "double")("a"))
 
 
 def kill_executor(folder):
@@ -176,14 +219,14 @@ def kill_executor(folder):
     time.sleep(60)
 
 
-def test_an_executor_that_is_killed_while_rows_are_added_up_changes_no_bit(spark, files, expected_here, tmp_path):
+def test_an_executor_that_is_killed_while_rows_are_added_up_changes_no_bit(spark, files, expected, tmp_path):
     data = counted(frame_of(spark, files), tmp_path / "job", kill_executor)
     model = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, **SETTINGS).fit(data)
     assert (tmp_path / "job" / "killed").exists()
-    assert model.estimator.model_.to_json() == expected_here
+    assert model.estimator.model_.to_json() == expected
 
 
-def test_a_fit_that_was_broken_off_goes_on(spark, files, expected_here, tmp_path, monkeypatch):
+def test_a_fit_that_was_broken_off_goes_on(spark, files, expected, tmp_path, monkeypatch):
     checkpoint = tmp_path / "checkpoint"
     learner = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, checkpoint=str(checkpoint), **SETTINGS)
 
@@ -203,7 +246,7 @@ def test_a_fit_that_was_broken_off_goes_on(spark, files, expected_here, tmp_path
         model = learner.fit(frame_of(spark, files))
     # Only the rows that were missing are added up.
     assert {name: (checkpoint / name).stat().st_mtime_ns for name in written} == written
-    assert (checkpoint / "sums-002").exists() and model.estimator.model_.to_json() == expected_here
+    assert (checkpoint / "sums-002").exists() and model.estimator.model_.to_json() == expected
     learner.fit(frame_of(spark, files))
     assert not checkpoint.exists()
 

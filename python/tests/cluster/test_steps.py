@@ -6,10 +6,10 @@ import random
 import numpy as np
 import pandas as pd
 import pytest
-from shared import FEW, TARGETS, job_of, one_by_one, parts, table
+from shared import FEW, SIZES, TARGETS, job_of, one_by_one, parts, table
 
 from rffblr import RFFBLRRegressor, _cluster, _rffblr
-from rffblr._cluster import Checkpoint, Layout, PartitionError
+from rffblr._cluster import BLOCK, FILES, Checkpoint, Layout, PartitionError, Piece
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 ESTIMATOR = RFFBLRRegressor(**FEW)
@@ -27,7 +27,7 @@ def test_parts_of_whole_blocks_are_the_model_of_the_files(tmp_path):
 
 def test_pieces_of_a_partition_and_the_order_of_merging_change_no_bit(expected):
     frames = [part.drop(columns=["note", "weight"]) for part in parts()]
-    job, layout = job_of(ESTIMATOR, frames[0]), Layout(len(frame) for frame in frames)
+    job, layout = job_of(ESTIMATOR, frames[0]), Layout.of(len(frame) for frame in frames)
     pieces = [[frame[k : k + 777] for k in range(0, len(frame), 777)] for frame in frames]
     summaries = [_cluster.summarised(job, *pair) for pair in zip(layout.places, pieces)]
     summary = _cluster.merged_summaries(summaries)
@@ -39,12 +39,44 @@ def test_pieces_of_a_partition_and_the_order_of_merging_change_no_bit(expected):
     assert _cluster.finished(plan, layout.blocks, summary, sums, 1, False)[0].to_json() == expected
 
 
+def test_rows_are_numbered_by_file_whichever_partition_has_them(expected, tmp_path):
+    frames = [part.drop(columns=["note", "weight"]) for part in parts()]
+    job = job_of(ESTIMATOR, frames[0])
+    paths = [f"file:/rows/part-{number}.parquet" for number in range(len(frames))]
+    # The second file in two pieces of whole blocks, which come in different partitions and not in their order.
+    halves = [Piece(40_000 - BLOCK, paths[1], 5000), Piece(BLOCK, paths[1], 4)]
+    pieces = [[Piece(1990, paths[3]), halves[0]], [], [halves[1], Piece(10, paths[2]), Piece(3000, paths[0])]]
+    rows = [[frames[3], frames[1][BLOCK:]], [], [frames[1][:BLOCK], frames[2], frames[0]]]
+    layout = Layout(pieces)
+    assert [[run.first_row for run in place.runs] for place in layout.places] == [[43_010, 35_768], [], [3000, 43_000, 0]]
+    assert layout.blocks == 5 and layout.total == sum(SIZES)
+    assert [run.before for run in layout.places[0].runs] == [0, BLOCK]
+    places = list(zip(layout.places, rows))
+    summary = _cluster.merged_summaries([_cluster.summarised(job, *pair) for pair in places])
+    plan = _cluster.planned(job, layout, summary, 1)
+    sums = _cluster.merged_sums([_cluster.added(job, plan, *pair) for pair in places])
+    assert _cluster.finished(plan, layout.blocks, summary, sums, 1, False)[0].to_json() == expected
+    bad = frames[1].copy()
+    bad.loc[35_000, "a"] = np.inf
+    with pytest.raises(PartitionError, match=r"partition 1 \(part-1.parquet\), row 35001 of the file: column 'a': infinite"):
+        _cluster.added(job, plan, layout.places[0], [frames[3], bad[BLOCK:]])
+
+
+def test_rows_are_numbered_by_partition_if_files_are_unknown_or_many():
+    known = [[Piece(3, "b"), Piece(2, "a")], [Piece(7, "c")]]
+    assert [place.runs[0].first_row for place in Layout(known).places] == [2, 5]
+    for added in [[Piece(1)], [Piece(1, f"file {k}") for k in range(FILES)]]:
+        layout = Layout([known[1], [*known[0], *added]])
+        assert [[run.rows for run in place.runs] for place in layout.places] == [[7], [5 + len(added)]]
+        assert [place.runs[0].first_row for place in layout.places] == [0, 7]
+
+
 def wrong(change, missing="impute"):
     """What is said of the second part if it is changed."""
     frames = [part.drop(columns="note") for part in parts()]
     job = job_of(ESTIMATOR, frames[0], weight=("weight", "relative"))
     job = _cluster.Job(**{**vars(job), "missing": missing})
-    layout = Layout(len(frame) for frame in frames)
+    layout = Layout.of(len(frame) for frame in frames)
     summary = _cluster.merged_summaries([_cluster.summarised(job, *pair) for pair in zip(layout.places, [[f] for f in frames])])
     change(frames[1])
     with pytest.raises(PartitionError) as problem:
@@ -76,7 +108,7 @@ def test_a_bad_row_is_named():
 
 def test_a_checkpoint_is_of_one_job(tmp_path):
     frames = [part.drop(columns=["note", "weight"]) for part in parts([2000, 2500])]
-    job, layout = job_of(ESTIMATOR, frames[0]), Layout([2000, 2500])
+    job, layout = job_of(ESTIMATOR, frames[0]), Layout.of([2000, 2500])
     summary = _cluster.merged_summaries(
         [_cluster.summarised(job, place, [frame]) for place, frame in zip(layout.places, frames)]
     )
@@ -93,7 +125,7 @@ def test_a_checkpoint_is_of_one_job(tmp_path):
 def test_the_state_is_of_the_size_stated():
     """M(M + 1)/2 + M·C numbers and a few more for each set of sums, as docs/cluster.md has it."""
     frames = [part.drop(columns=["note", "weight", "u"]) for part in parts([4000])]
-    job, layout = job_of(ESTIMATOR, frames[0], targets=["t"]), Layout([4000])
+    job, layout = job_of(ESTIMATOR, frames[0], targets=["t"]), Layout.of([4000])
     summary = _cluster.summarised(job, layout.places[0], frames)
     plan = _cluster.planned(job, layout, summary, 1)
     empty = _rffblr.Plan.from_json(plan).accumulator().to_bytes()
@@ -108,7 +140,12 @@ def test_cells_are_of_the_type_of_the_table():
     gap["kind"] = None
     kinds = dict(_cluster.cells_of(job, gap))["kind"]
     assert kinds[0] == [] and len(kinds[1]) == 5
-    assert [len(frame) for _, frame in _cluster.blocks_of([table(10)[:0], table(40_000), table(3)])] == [32_768, 7235]
+    rows = _cluster.Rows([table(10)[:0], table(40), table(3)])
+    assert [list(rows.take(count)["note"]) for count in (7, 35)] == [
+        [f"row {row}" for row in range(7)],
+        [f"row {row}" for row in [*range(7, 40), 0, 1]],
+    ]
+    assert len(rows.take(5)) == 1 and rows.take(5) is None
     dates = pd.DataFrame({"d": pd.date_range("2024-01-01", periods=3), "o": ["x", None, "y"]})
     assert _cluster.typed(dates) == [("d", True), ("o", True)]
 
