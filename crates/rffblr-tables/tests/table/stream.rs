@@ -417,7 +417,7 @@ fn threads_change_nothing_of_a_pass() {
                 (summary.to_bytes().unwrap(), cells(&tables), cells(&[summary.sample().0]))
             })
         });
-        assert_eq!(found[0].1, cells(&[table.clone()]), "{ending}");
+        assert_eq!(found[0].1, cells(std::slice::from_ref(&table)), "{ending}");
         assert!(found[1] == found[0] && found[2] == found[0], "{ending}");
     }
 }
