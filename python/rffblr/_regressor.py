@@ -373,8 +373,9 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
 
     def _placed(self) -> _rffblr.Model:
         # A model from a file or a pickle knows no device, and the parameter may have been changed since the fit.
-        self.model_ = self.model_.on("auto" if self.device is None else spelled("device", self.device))
-        return self.model_
+        placed: _rffblr.Model = self.model_.on("auto" if self.device is None else spelled("device", self.device))
+        self.model_ = placed
+        return placed
 
     def _adopt(self, model: _rffblr.Model) -> None:
         self.model_ = model
