@@ -10,6 +10,8 @@ from sklearn.base import clone
 
 from rffblr import Drawn, Exact, FeatureMap, RFFBLRRegressor
 
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
 
 def test_the_device_is_a_parameter_and_no_property_of_a_model():
     X, Y = smooth(rows=60)
@@ -22,7 +24,6 @@ def test_the_device_is_a_parameter_and_no_property_of_a_model():
     assert RFFBLRRegressor(device="auto").device == "auto"
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_is_no_device_is_refused():
     X, Y = smooth(rows=60)
     with pytest.raises(ValueError, match="device.*cuda:1"):
@@ -34,7 +35,6 @@ def test_what_is_no_device_is_refused():
         model.predict(X)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_gpu_that_is_not_there():
     if shutil.which("nvidia-smi"):
         pytest.skip("there may be a GPU")
