@@ -81,6 +81,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    allocation::keep_memory();
     allocation::watch_threads();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
