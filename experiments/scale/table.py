@@ -74,13 +74,13 @@ def by_data_set(records: list[dict]) -> list[str]:
     lines = [
         f"{first['inputs']} inputs; targets {targets}; {held_out} test rows.{known}",
         "",
-        "| rows | method | fit, s | CPU, s | peak, GB | predict, s | model, MB | mean R² | R² | 90 % interval holds |",
-        "|--:|---|--:|--:|--:|--:|--:|--:|---|---|",
+        "| rows | method | version | fit, s | CPU, s | peak, GB | predict, s | model, MB | mean R² | R² | 90 % interval holds |",
+        "|--:|---|---|--:|--:|--:|--:|--:|--:|---|---|",
     ]
     for record in records:
         start = f"| {number(record['rows'])} | {label(record)}"
         if "error" in record:
-            lines.append(f"{start}: {reason(record)} | – | – | – | – | – | – | – | – |")
+            lines.append(f"{start}: {reason(record)} | {version(record)} | – | – | – | – | – | – | – | – |")
             continue
         if record.get("rows_used", record["rows"]) < record["rows"]:
             start += f" on {number(record['rows_used'])} rows"
@@ -88,8 +88,13 @@ def by_data_set(records: list[dict]) -> list[str]:
         cells = [digits(value) for value in spent]
         cells += [digits(record["model_mb"]) if "model_mb" in record else "–", f"{record['mean_r2']:.4f}"]
         cells += [scores(record["r2"]), shares(record.get("coverage90"))]
-        lines.append(f"{start} | " + " | ".join(cells) + " |")
+        lines.append(f"{start} | {version(record)} | " + " | ".join(cells) + " |")
     return [*lines, ""]
+
+
+def version(record: dict) -> str:
+    """The commit of ours, the number of others."""
+    return record["version"].rstrip(")").split("(")[-1].split()[-1]
 
 
 def cost(records: list[dict]) -> list[str]:
