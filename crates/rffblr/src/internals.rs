@@ -14,6 +14,7 @@ pub use crate::linalg::spectral::Spectral;
 pub use crate::linalg::threads::alone;
 pub use crate::model::file::{file_value, with_checksum};
 pub use crate::model::plain::{Plain, PlainPart, Spread, SpreadTask, Terms, plain, plain_size};
+pub use crate::model::{Widening, widening};
 pub use crate::packed::{doubles, from_doubles};
 pub use crate::problem::{Group, Problem};
 pub use crate::table::cells::{Cells, Levels};

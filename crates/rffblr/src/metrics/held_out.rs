@@ -259,6 +259,11 @@ pub struct Check {
     /// there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unscored: Vec<usize>,
+    /// Of each task, how many times as wide as by the normal distribution its intervals must be to hold what they promise on the
+    /// rows that were held out; 1 where that may be chance. Empty if all are. The coverage among the scores is that of the wider
+    /// intervals, those of each fold by what the others show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wider: Vec<f64>,
 }
 
 impl Check {
@@ -279,7 +284,7 @@ impl Check {
         )
     }
 
-    /// What the scores of targets with these names leave out, a sentence for each.
+    /// What to know of the scores and intervals of targets with these names, a sentence for each.
     pub fn notes(&self, targets: &[String]) -> Vec<String> {
         let tell = |(name, &folds): (&String, &usize)| {
             format!(
@@ -287,7 +292,14 @@ impl Check {
                 self.folds
             )
         };
-        targets.iter().zip(&self.unscored).filter(|(_, folds)| **folds > 0).map(tell).collect()
+        let wider = |(name, factor): (&String, &f64)| {
+            format!(
+                "Intervals of \"{name}\" are {factor:.2} times as wide as the model alone would have them: they held too few of the \
+                 rows it has not seen."
+            )
+        };
+        let unscored = targets.iter().zip(&self.unscored).filter(|(_, folds)| **folds > 0).map(tell);
+        unscored.chain(targets.iter().zip(&self.wider).filter(|(_, factor)| **factor > 1.0).map(wider)).collect()
     }
 
     /// How rows were held out, in words.
@@ -300,8 +312,10 @@ impl Check {
 
     /// What a model file must hold for the check to belong to a model with this many tasks.
     pub(crate) fn fits(&self, tasks: usize) -> bool {
-        let listed = self.unscored.is_empty() || self.unscored.len() == tasks;
-        listed
+        let listed = |count: usize| count == 0 || count == tasks;
+        let wider = listed(self.wider.len()) && self.wider.iter().all(|factor| factor.is_finite() && *factor >= 1.0);
+        wider
+            && listed(self.unscored.len())
             && [&self.model, &self.ridge, &self.mean].iter().all(|method| {
                 let each = &method.scores.per_task;
                 let optional =

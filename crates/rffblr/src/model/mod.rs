@@ -21,7 +21,7 @@ mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use fit::{fit, fit_observed};
-pub use intervals::ErrorQuantiles;
+pub use intervals::{ErrorQuantiles, Widening, widening};
 pub use needs::memory_of_fit;
 pub use prediction::{Laws, Prediction, PredictionColumns};
 pub use views::{KernelView, Link, Sinusoid};

@@ -78,6 +78,7 @@ fn check() -> Check {
         ridge: scored(&mean, None),
         mean: scored(&mean, None),
         unscored: Vec::new(),
+        wider: Vec::new(),
     }
 }
 
@@ -99,6 +100,15 @@ fn a_check_is_a_sentence_and_a_record() {
     let gaps = Check { unscored: vec![0, 2, 0], ..check.clone() };
     assert!(gaps.fits(3) && serde_json::from_str::<Check>(&serde_json::to_string(&gaps).unwrap()).unwrap() == gaps);
     assert!(!Check { unscored: vec![1], ..check.clone() }.fits(3));
+    let wide = Check { wider: vec![1.0, 2.5, 1.0], ..check.clone() };
+    assert!(wide.fits(3) && serde_json::from_str::<Check>(&serde_json::to_string(&wide).unwrap()).unwrap() == wide);
+    let names = ["a", "b", "c"].map(String::from);
+    assert!(
+        wide.notes(&names).len() == 1 && wide.notes(&names)[0].starts_with("Intervals of \"b\" are 2.50 times as wide")
+    );
+    for wrong in [vec![2.0], vec![1.0, 0.5, 1.0], vec![1.0, f64::NAN, 1.0]] {
+        assert!(!Check { wider: wrong, ..check.clone() }.fits(3));
+    }
     let constant = OutOfFold::new(&folds(&table(&[[1.0], [1.0]]), &table(&[[1.0], [2.0]]), None, &[1, 1])).unwrap();
     let nothing = Check { model: constant, ..check };
     assert!(nothing.headline().starts_with("No target varies"));
