@@ -54,6 +54,16 @@ def test_giving_a_default_changes_nothing():
         assert RFFBLRRegressor(**plain.settings_).fit(X, Y).model_.to_json() == plain.model_.to_json()
 
 
+def test_settings_that_were_used_say_what_weights_and_gaps_mean(tmp_path):
+    X, Y = smooth(rows=40)
+    weights = np.linspace(0.5, 3, 40)
+    model = RFFBLRRegressor(weights="repeats", missing="error").fit(X, Y, sample_weight=weights)
+    again = RFFBLRRegressor(**model.settings_).fit(X, Y, sample_weight=weights)
+    assert again.model_.to_json() == model.model_.to_json()
+    model.save(tmp_path / "model.json")
+    assert repr(RFFBLRRegressor.load(tmp_path / "model.json").settings_) == repr(model.settings_)
+
+
 def test_forms_are_parameters_for_scikit_learn():
     model = RFFBLRRegressor(form=Cosines(links=True))
     assert model.get_params()["form__links"] is True and repr(model) == "RFFBLRRegressor(form=Cosines(links=True))"
