@@ -18,6 +18,7 @@ _Cells = _Array | tuple[list[str], NDArray[np.uint32]]
 _Inputs = _Array | list[tuple[str, _Cells]]
 
 __version__: str
+BUILD: str
 PRESETS: list[str]
 BLOCK: int
 

@@ -5,13 +5,7 @@ use std::str::Utf8Error;
 use super::error::Place;
 use super::numerals::Numerals;
 use super::{TableError, Values, Wish};
-use rffblr::internals::{Levels, number_text};
-
-/// Spellings of a missing value, the errors of spreadsheets among them; letters in either case.
-const MISSING_WORDS: [&str; 16] = [
-    "", "NA", "NaN", "-NaN", "?", "N/A", "null", "none", "#N/A", "#N/D", "#NULL!", "#VALUE!", "#DIV/0!", "#REF!",
-    "#NUM!", "#NAME?",
-];
+use rffblr::internals::{Levels, MISSING_WORDS, number_text};
 
 /// True for the spellings of a missing value.
 pub(super) fn is_missing(text: &str) -> bool {

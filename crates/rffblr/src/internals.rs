@@ -21,6 +21,6 @@ pub use crate::table::cells::{Cells, Levels};
 pub use crate::table::check_names;
 pub use crate::table::pattern::matches;
 pub use crate::table::words::{
-    did_you_mean, excerpt, has_comma_inside, how_to_correct, how_to_predict, is_percentage, number_text,
+    MISSING_WORDS, did_you_mean, excerpt, has_comma_inside, how_to_correct, how_to_predict, is_percentage, number_text,
 };
 pub use crate::words::{plural, significant};
