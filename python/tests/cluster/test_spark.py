@@ -256,7 +256,7 @@ def test_files_of_others_survive_a_checkpoint(spark, files, tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.tex").write_text("years of work")
-    few = spark.createDataFrame(table(150)[["a", "c", "t"]].dropna())
+    few = spark.createDataFrame(table(150)[["a", "c", "t"]].dropna()).repartition(2).cache()
     for columns, targets, data in [(INPUTS, TARGETS, frame_of(spark, files)), (["a", "c"], ["t"], few)]:
         learner = RFFBLRRegressor(featuresCols=columns, targetCols=targets, checkpoint=str(mine), **SETTINGS)
         with pytest.raises(ValueError, match="the folder has files in it"):
