@@ -208,7 +208,7 @@ fn a_disk_that_fills_up_leaves_nothing_half_written() {
         "predict model.json long.csv -obig.csv",
         "predict model.json long.csv -obig.parquet",
         "fit cohort.csv --targets=glucose,cost --ignore=id --max-iterations=3 -omodel.json --force",
-        "evaluate long.csv --targets=age --methods=mean --folds=2 --predictions=big.csv",
+        "evaluate cohort.csv --targets=glucose,cost --ignore=id --methods=mean,ridge --folds=2 --predictions=big.csv",
     ] {
         let model = folder.text("model.json");
         let limited = format!("ulimit -f 8; exec {} {line}", env!("CARGO_BIN_EXE_rffblr"));

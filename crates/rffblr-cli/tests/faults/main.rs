@@ -424,8 +424,9 @@ fn whichever_allocation_fails_nothing_is_half_written() {
                 Some(3) => assert!(ran.err.contains("error: ") && ran.err.contains("memory"), "{what}: {}", ran.err),
                 code => panic!("{what} ended with {code:?}: {}", ran.err),
             }
-            let found = bench.whole(output).unwrap();
-            assert!(ran.code == Some(0) || found == b"old", "{what}: {output} is damaged");
+            // What is said once the file is written may fail too.
+            let is_old = bench.whole(output).unwrap() == b"old";
+            assert!(is_old || bench.is_whole(output, &reference), "{what}: {output} is damaged");
             failures += usize::from(ran.code == Some(3));
             if !failed {
                 assert_eq!(ran.code, Some(0), "{what}: {}", ran.err);
