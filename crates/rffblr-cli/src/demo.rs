@@ -31,7 +31,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    let is_new = !arguments.output.exists();
     prepare(&arguments.output, arguments.force)?;
+    let done = fill(arguments);
+    if done.is_err() && is_new {
+        // Only if nothing is in it: nothing was written.
+        let _ = std::fs::remove_dir(&arguments.output);
+    }
+    done
+}
+
+fn fill(arguments: &Arguments) -> Result<()> {
     let cohort = cohort(arguments.rows as usize, arguments.seed)?;
     let (inputs, tasks) = (cohort.train.inputs().ncols(), cohort.train.targets().ncols());
     let missing = (0..tasks).flat_map(|c| cohort.train.targets().col(c).iter().copied()).filter(|y| y.is_nan()).count();

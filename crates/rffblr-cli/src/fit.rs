@@ -120,7 +120,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         let mut notes: Vec<String> = training.notes().iter().map(advised).collect();
         notes.extend(model.check().into_iter().flat_map(|check| check.notes(model.target_names())));
-        return output::print(&facts(&model, &path, training.dataset(), seconds, notes)?);
+        return output::print_json(&facts(&model, &path, training.dataset(), seconds, notes)?);
     }
     if !arguments.quiet {
         set_aside(&model, &training).iter().for_each(|note| output::note(note));
@@ -166,7 +166,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result
         let _ = std::fs::remove_file(checkpoint);
     }
     if arguments.json {
-        return output::print(&facts(&model, path, &sample, seconds, notes)?);
+        return output::print_json(&facts(&model, path, &sample, seconds, notes)?);
     }
     if arguments.quiet {
         return Ok(());

@@ -47,7 +47,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<()> {
         let (holds, difference) = (found.holds(), found.largest_difference);
         let outcome =
             json!({ "model": file.to_string(), "holds": holds, "probes": cells, "largest_difference": difference });
-        output::print(&format!("{outcome:#}\n"))?;
+        output::print_json(&format!("{outcome:#}\n"))?;
     }
     let difference = format!("largest difference {:.1e} predictive standard deviations", found.largest_difference);
     if !found.holds() {
@@ -65,7 +65,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<()> {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let model = Model::load(&arguments.model)?;
     if arguments.json {
-        return output::print(&format!("{:#}\n", facts(&model)));
+        return output::print_json(&format!("{:#}\n", facts(&model)));
     }
     output::print(&words(&model))
 }

@@ -125,11 +125,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     let predictions = beside(&table, &kept, model.prediction_table(&prediction, &arguments.columns())?)?;
     match file {
-        None if arguments.json => output::print(&records(&predictions)?)?,
+        None if arguments.json => output::print_json(&records(&predictions)?)?,
         None => {
             let mut text = Vec::new();
             write_csv(&predictions, &mut text)?;
-            output::print(&String::from_utf8(text)?)?;
+            output::print_data(&String::from_utf8(text)?)?;
         }
         Some((path, format)) => output::save(path, arguments.force, |mut file| {
             match format {
@@ -166,7 +166,8 @@ fn in_blocks(
     }
     let parts = Parts::open(std::slice::from_ref(&arguments.data), options)?;
     let types = parts.declared_types();
-    let mut writer = Writer::create(&arguments.output, arguments.force)?;
+    let cannot = || format!("cannot write {}", arguments.output.display());
+    let mut writer = Writer::create(&arguments.output, arguments.force).with_context(cannot)?;
     let bar = match arguments.quiet {
         true => ProgressBar::hidden(),
         false => output::progress(parts.bytes(), "{percent} %  {elapsed}, {eta} left"),
@@ -183,11 +184,11 @@ fn in_blocks(
             told = !notes.is_empty();
         }
         let predictions = model.prediction_table(&model.predict(inputs.as_ref())?, &arguments.columns())?;
-        writer.write(&beside(&block.table, kept, predictions)?)?;
+        writer.write(&beside(&block.table, kept, predictions)?).with_context(cannot)?;
         bar.set_position(block.bytes_read);
     }
     bar.finish_and_clear();
-    Ok(writer.finish()?)
+    writer.finish().with_context(cannot)
 }
 
 impl Arguments {

@@ -7,13 +7,14 @@ use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
 use rffblr::data::{Encoder, Encoding, Note, Roles, TrainingTable};
-use rffblr::internals::hex;
+use rffblr::internals::{hex, read_within};
 use rffblr::table::Values;
 use rffblr::{Device, Model};
 use rffblr_report::{Data, Labels, Options, Report};
-use rffblr_tables::ReadOptions;
+use rffblr_tables::{ReadOptions, TableFile};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -173,16 +174,22 @@ fn groups(training: &TrainingTable) -> Option<(String, Vec<String>)> {
     Some((name.clone(), training.rows().iter().map(value).collect()))
 }
 
+/// A file of labels is not larger: one for each of 200 000 columns.
+const MOST_LABELS: u64 = 64 << 20;
+
 /// What people call the columns, from a table.
 fn labels(path: &Path, model: &Model) -> Result<Labels> {
     let file = path.display();
     // Once to see which columns there are, and once to read them as text.
-    let found = rffblr_tables::read(path, &ReadOptions::default())?;
+    let bytes = File::open(path).and_then(|file| read_within(file, MOST_LABELS));
+    let bytes = bytes.with_context(|| format!("cannot read {file}"))?;
+    let read = |options: &ReadOptions| TableFile::of_bytes(&file.to_string(), bytes.clone(), options)?.read(options);
+    let found = read(&ReadOptions::default())?;
     let text_columns: Vec<String> = found.columns().iter().map(|column| column.name.clone()).collect();
     if !text_columns.iter().any(|name| name == "name") {
         bail!("{file} has no column 'name'; its first line should be name,label,unit");
     }
-    let table = rffblr_tables::read(path, &ReadOptions { text_columns, ..ReadOptions::default() })?;
+    let table = read(&ReadOptions { text_columns, ..ReadOptions::default() })?;
     let cell = |name: &str, row: usize| -> String {
         let column = table.columns().iter().find(|column| column.name == name);
         match column.map(|column| &column.values) {

@@ -8,7 +8,7 @@ use crate::output;
 use crate::settings::SettingArguments;
 use crate::training::{TableArguments, wrong};
 use crate::watch::Watch;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use rffblr::data::TrainingTable;
 use rffblr::metrics::SplitBy;
@@ -106,9 +106,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let results = run_folds(&training, &folds, &methods, &selection, settings.seed, arguments.quiet)?;
     if let Some(path) = &arguments.predictions {
         let table = predictions::table(&training.roles().targets, &folds, &methods, &results)?;
-        let mut writer = Writer::create(path, arguments.force)?;
-        writer.write(&table)?;
-        writer.finish()?;
+        let cannot = || format!("cannot write {}", path.display());
+        let mut writer = Writer::create(path, arguments.force).with_context(cannot)?;
+        writer.write(&table).and_then(|()| writer.finish()).with_context(cannot)?;
     }
     if !arguments.quiet && results.iter().flatten().any(|fold| !fold.is_scored()) {
         output::note("folds whose test rows have no observed target are left out of the means");
@@ -117,13 +117,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let (false, Some(first)) = (arguments.quiet, results.first()) {
         tell_unknown(targets, first);
     }
-    output::print(&if arguments.json {
+    if arguments.json {
         let data = &arguments.table.data;
         let about = report::About { training: &training, data, settings: &settings, selection: &selection, by: &by };
-        format!("{:#}\n", report::json(&about, &methods, &results)?)
-    } else {
-        report::tables(targets, &methods, &results)?
-    })
+        return output::print_json(&format!("{:#}\n", report::json(&about, &methods, &results)?));
+    }
+    output::print(&report::tables(targets, &methods, &results)?)
 }
 
 /// The methods with these names, each once.

@@ -5,8 +5,8 @@ use rffblr::data::{Encoder, Present, Summary};
 use rffblr::drawn::Accumulator;
 use rffblr::internals::write_whole;
 use rffblr::{Error, Result};
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -36,14 +36,22 @@ impl Checkpoint {
 
     /// The sums that were saved, if any were.
     pub(super) fn read(&self) -> Result<Option<Accumulator>> {
-        let bytes = match fs::read(&self.path) {
-            Ok(bytes) => bytes,
+        let io = Error::io(&self.path);
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
             Err(problem) if problem.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(problem) => return Err(Error::io(&self.path)(problem)),
+            Err(problem) => return Err(io(problem)),
         };
         let wrong = |problem: &str| Error::Checkpoint { path: self.path.clone(), problem: problem.into() };
-        let rest = bytes.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk());
-        let (length, rest) = rest.ok_or_else(|| wrong("not a checkpoint; name another file"))?;
+        // What does not even begin as one is not read to its end, which there may not be.
+        let mut bytes = Vec::new();
+        file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(&io)?;
+        if bytes != MAGIC {
+            return Err(wrong("not a checkpoint; name another file"));
+        }
+        bytes.clear();
+        file.read_to_end(&mut bytes).map_err(&io)?;
+        let (length, rest) = bytes.split_first_chunk().ok_or_else(|| wrong("it is cut off; remove it"))?;
         let split = usize::try_from(u64::from_le_bytes(*length)).ok().and_then(|length| rest.split_at_checked(length));
         match split {
             Some((purpose, sums)) if purpose == self.purpose.as_bytes() => Ok(Some(Accumulator::from_bytes(sums)?)),

@@ -156,6 +156,9 @@ fn formulas_are_texts() {
     let codes = (0..levels.len() as u32).collect();
     let table = Table::new(vec![Column { name: "t".into(), values: Values::Text { levels, codes } }]).unwrap();
     assert_eq!(csv_of(&table), "t\n'=1+1\n'@SUM(A1)\n'+a\n'-cmd\n-5\n+1e3\na=b\n");
+    let names =
+        ["=1+1", "@x", "-5", "a=b"].map(|name| Column { name: name.into(), values: Values::Numeric(vec![1.0]) });
+    assert_eq!(csv_of(&Table::new(names.into()).unwrap()), "'=1+1,'@x,-5,a=b\n1,1,1,1\n");
 }
 
 fn any_number() -> impl Strategy<Value = f64> {

@@ -98,6 +98,20 @@ fn damage_anywhere_is_noticed() {
     assert!(changed > 50);
 }
 
+#[test]
+fn what_is_wrong_with_the_text_is_said() {
+    let problem = |text: &str| Model::from_json(text).unwrap_err().to_string();
+    assert!(problem("{\"format\": \"rffblr-mo").contains("the file ends too early"));
+    for start in ["[", "{\"a\":"] {
+        let deep = problem(&start.repeat(1000));
+        assert!(
+            deep.contains("nested deeper than that of any model") && !deep.contains("fit the model again"),
+            "{deep}"
+        );
+    }
+    assert!(problem("a,b\n1,2\n").contains("it is not JSON"));
+}
+
 /// Signs a changed file anew, so that only the checks behind the checksum are left.
 fn waves(file: &mut Value) -> &mut Value {
     &mut file["function"]["cosines"]["waves"]

@@ -1,6 +1,7 @@
 use super::{data, forms, joint, joint_std, rows, table};
 use crate::explain::Explainer;
 use crate::linalg::{Mat, Threads, multiply};
+use crate::{Settings, fit};
 
 /// Background rows with some columns set.
 pub(super) fn set(background: &[Vec<f64>], columns: &[usize], values: &[f64]) -> Vec<Vec<f64>> {
@@ -75,6 +76,23 @@ fn relevance_is_that_of_all_hybrid_rows() {
                 assert!(a <= b + 1e-12);
             }
         }
+    }
+}
+
+/// In a wide table the inputs that matter most have deviations, and these are as they are for any input.
+#[test]
+fn of_many_inputs_the_most_relevant_have_deviations() {
+    let data = data(10, 3000, 8);
+    let model = fit(&data, &Settings::DEFAULT).unwrap();
+    let found = Explainer::new(&model, data.inputs(), None).unwrap().variance_shares().unwrap();
+    let known = |d: &usize| (0..2).any(|c| !found.total_std[(*d, c)].is_nan());
+    let (with, without): (Vec<usize>, Vec<usize>) = (0..3000).partition(known);
+    assert!(with.len() >= 48 && !without.is_empty(), "{}", with.len());
+    for c in 0..2 {
+        let best = (0..3000).max_by(|&a, &b| found.total[(a, c)].total_cmp(&found.total[(b, c)])).unwrap();
+        assert!(with.contains(&best));
+        assert!(with.iter().all(|&d| !found.total_std[(d, c)].is_nan() && !found.first_order_std[(d, c)].is_nan()));
+        assert!((0..3000).all(|d| found.total[(d, c)].is_finite()));
     }
 }
 

@@ -73,6 +73,12 @@ impl TryFrom<Stored> for Model {
         if let Some(encoder) = &stored.encoder {
             encoder.check(&input_names, &target_names).map_err(|problem| format!("`encoder`: {problem}"))?;
         }
+        let is_sum = |text: &&String| text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let sums = [Some(&stored.training.sha256), stored.training.inputs_sha256.as_ref()];
+        // Empty: the rows came in blocks and were never held as a whole.
+        if !sums.iter().flatten().all(|text| text.is_empty() || is_sum(text)) {
+            return Err("`training.sha256` and `training.inputs_sha256` need 64 hexadecimal digits".into());
+        }
         let meaning = |word: &String| Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""));
         let weighting = stored.training.weights.as_ref().map(meaning).transpose()?;
         if stored.training.set_aside.iter().any(|cell| cell.row >= rows || cell.task >= tasks) {
