@@ -74,6 +74,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_apart(&path, inputs.chain(arguments.settings.file()))?;
         output::expect_writable(&path, arguments.force)?;
     }
+    if let Some(checkpoint) = arguments.checkpoint.as_deref().filter(|checkpoint| output::are_same(&path, checkpoint)) {
+        bail!(
+            "checkpoint {}: it is the file of the model, and a checkpoint is removed once the model is there; name another \
+             file",
+            checkpoint.display()
+        );
+    }
     let paths: Vec<PathBuf> = [&arguments.table.data].into_iter().chain(&arguments.more).cloned().collect();
     let hold_out = arguments.check != Some(Wanted::Off);
     let training = if is_streamed(&paths) || arguments.checkpoint.is_some() {

@@ -1,6 +1,6 @@
 //! A model from files: what the columns are in a first pass, then one pass over the rows.
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, expect_usable};
 use super::{Parts, Types};
 use rffblr::data::{Encoder, MissingInputs, Note, RoleChoice, Summary, TrainingTable};
 use rffblr::drawn::{Accumulator, SAMPLE, StreamFit, Streamed};
@@ -56,6 +56,7 @@ impl Parts {
     /// Fits a model of drawn features, or gives the table where another form is wanted or the rows are few. Asked to stop,
     /// learning ends early; `tell` is not asked during passes.
     pub fn fit(self, job: FileFit, tell: &(dyn Fn(Stage<'_>) -> ControlFlow<()> + Sync)) -> Result<FromFiles> {
+        job.checkpoint.as_deref().map_or(Ok(()), |path| expect_usable(path, self.files()))?;
         let bytes = self.bytes();
         let (types, summary) = self.summarise(SAMPLE, job.settings.seed, |block| {
             let _ = tell(Stage::Reading(block.bytes_read, bytes));
