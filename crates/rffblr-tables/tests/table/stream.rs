@@ -347,7 +347,8 @@ fn files_that_change_or_vanish_between_passes() {
     let expected = "b.csv changed while it was being read; try again once it is complete";
     assert_eq!(failure(pass(), folder.path()), expected);
     fs::remove_file(&second).unwrap();
-    let expected = "b.csv is gone, although it was there at the start; put it back and start again";
+    let expected = "b.csv is gone, although it was there at the start; put it back and start again, which goes on \
+                    from the checkpoint if there is one";
     assert_eq!(failure(pass(), folder.path()), expected);
 }
 
