@@ -184,7 +184,7 @@ impl Model {
     /// The same if these are all the rows it was fitted to.
     fn whole_training(&self, py: Python<'_>, what: &str) -> PyResult<&Arc<Training>> {
         let training = self.training(py, what)?;
-        match training.lent.is_some() || training.data.fingerprint() == self.model.fingerprint() {
+        match training.lent.is_some() || self.model.is_fitted_to(&training.data) == Some(true) {
             true => Ok(training),
             false => Err(PyValueError::new_err(format!(
                 "{what} needs all training rows, and of those in files a sample is kept; fit the model to an array or a \
@@ -246,7 +246,7 @@ impl Model {
     /// Whether the data are still those of the fit: an array of the caller may have been written to.
     fn is_unchanged(&self, py: Python<'_>, training: &Training) -> bool {
         let Some(lent) = &training.lent else { return true };
-        lent.is_in_place(py) && py.detach(|| training.data.fingerprint()) == self.model.fingerprint()
+        lent.is_in_place(py) && py.detach(|| self.model.is_fitted_to(&training.data)) == Some(true)
     }
 }
 
@@ -631,9 +631,9 @@ impl Model {
         self.model.nugget_std()
     }
 
-    /// SHA-256 of the training data.
+    /// SHA-256 of the training data, if it is known.
     #[getter]
-    fn fingerprint(&self) -> &str {
+    fn fingerprint(&self) -> Option<&str> {
         self.model.fingerprint()
     }
 }

@@ -141,7 +141,7 @@ fn save(
     output::save(&file("model.json"), arguments.force, |out| Ok(out.write_all(text.as_bytes())?))?;
     let options = Options {
         title: "Demo cohort".into(),
-        origin: report::origin(&file("model.json"), Some((&file("train.csv"), false)))?,
+        origin: report::origin(&file("model.json"), Some((&[file("train.csv")], false)))?,
         ..Options::default()
     };
     let page = report::written(&model, Data::Training(training.dataset()), &options, false)?;

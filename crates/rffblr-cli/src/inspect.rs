@@ -158,10 +158,13 @@ fn words(model: &Model) -> String {
         text += "The file holds the inputs of the training rows, standardised; sinusoids (fit --sparsity) would not.\n";
     }
     text += &format!(
-        "Written by {}, learned from {} rows (SHA-256 {}…), {} after {} steps, objective {:.1} nats.\n",
+        "Written by {}, learned from {} rows ({}), {} after {} steps, objective {:.1} nats.\n",
         model.writer(),
         model.training_rows(),
-        model.fingerprint().chars().take(12).collect::<String>(),
+        match model.fingerprint() {
+            Some(text) => format!("SHA-256 {}…", text.chars().take(12).collect::<String>()),
+            None => "which is not known".into(),
+        },
         stop_reason(model),
         model.trace().len(),
         model.objective(),

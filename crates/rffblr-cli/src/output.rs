@@ -161,6 +161,14 @@ pub fn expect_apart<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>)
     Ok(())
 }
 
+/// Whether two paths name one file, which need not be there yet.
+pub fn are_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        path.canonicalize().ok().or_else(|| Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?)))
+    };
+    place(one).is_some_and(|one| place(other) == Some(one))
+}
+
 /// Writes a file, whole or not at all; an existing one is replaced only by force.
 pub fn save(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
     if !is_device(path) {

@@ -3,10 +3,10 @@
 use super::{FileFit, Parts};
 use rffblr::data::{Encoder, Present, Summary};
 use rffblr::drawn::Accumulator;
-use rffblr::internals::write_whole;
+use rffblr::internals::{WholeFile, folder_of, is_device, write_whole};
 use rffblr::{Error, Result};
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,40 @@ pub(super) struct Checkpoint {
     /// Everything the sums depend on, as text.
     purpose: String,
     next: Instant,
+}
+
+const NOT_ONE: &str = "it is there already and not a checkpoint; name another file";
+
+/// An error, before any work, if a job could not write its checkpoint here or would destroy another file by it.
+pub(super) fn expect_usable(path: &Path, files: &[PathBuf]) -> Result<()> {
+    let wrong = |problem: String| Err(Error::Checkpoint { path: path.to_owned(), problem });
+    if path.is_dir() {
+        return wrong("it is a folder; name a file in it".into());
+    }
+    if is_device(path) {
+        return wrong("it is no file that can be replaced; name another".into());
+    }
+    let own = path.canonicalize();
+    let is_own = |file: &&PathBuf| own.as_ref().is_ok_and(|own| file.canonicalize().is_ok_and(|file| file == *own));
+    if let Some(input) = files.iter().find(is_own) {
+        return wrong(format!("it is the same file as the input {}; name another file", input.display()));
+    }
+    let mut start = Vec::new();
+    match File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut start)) {
+        Ok(_) if start != MAGIC => return wrong(NOT_ONE.into()),
+        Err(problem) if problem.kind() != ErrorKind::NotFound => return wrong(format!("{problem}; name another file")),
+        _ => {}
+    }
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        return wrong(format!("there is no folder {}; make it, or name a file in another", folder.display()));
+    }
+    // It leaves no trace.
+    let cannot = |problem: io::Error| {
+        let kind = problem.kind();
+        wrong(format!("no file can be written to {} ({kind}); name a file in another folder", folder.display()))
+    };
+    WholeFile::create(path, true).map_or_else(cannot, |_| Ok(()))
 }
 
 impl Checkpoint {
@@ -47,7 +81,7 @@ impl Checkpoint {
         let mut bytes = Vec::new();
         file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut bytes).map_err(&io)?;
         if bytes != MAGIC {
-            return Err(wrong("not a checkpoint; name another file"));
+            return Err(wrong(NOT_ONE));
         }
         bytes.clear();
         file.read_to_end(&mut bytes).map_err(&io)?;

@@ -23,7 +23,7 @@ mod suspects;
 use super::Dataset;
 use super::encode_error::EncodeError;
 use super::note::{Note, NoteKind, Notes, listed, missing_cells};
-use super::roles::{Roles, numbers};
+use super::roles::{Roles, expect_weights, numbers};
 use crate::linalg::{Mat, MatRef};
 use crate::memory::{of_doubles, require};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
@@ -276,10 +276,7 @@ impl Encoder {
         };
         let name = weight.values();
         let weights = numbers(table, "the weight", name)?;
-        // Written so that NaN is refused too.
-        if let Some(&row) = rows.iter().find(|&&row| !(weights[row] >= 0.0 && weights[row].is_finite())) {
-            return Err(EncodeError::BadWeight { column: name.clone(), row: row + 1, value: weights[row] }.into());
-        }
+        expect_weights(name, &weights, rows)?;
         let weights = weight.as_ref().map(|_| rows.iter().map(|&row| weights[row]).collect());
         Ok((data.with_weights(weights)?, notes))
     }

@@ -163,6 +163,21 @@ pub enum EncodeError {
     TooManyInputs { inputs: usize, most: usize },
 }
 
+impl EncodeError {
+    /// The row it is about, if it is about one, for those who count it from elsewhere.
+    pub fn row(&mut self) -> Option<&mut usize> {
+        match self {
+            EncodeError::NotNumeric { row, .. }
+            | EncodeError::BadWeight { row, .. }
+            | EncodeError::NoPlace { row, .. }
+            | EncodeError::NotATime { row, .. }
+            | EncodeError::NotADate { row, .. }
+            | EncodeError::MissingInput { row, .. } => Some(row),
+            _ => None,
+        }
+    }
+}
+
 fn listed(names: &[(String, Option<String>)]) -> String {
     let one = |(name, nearest): &(String, Option<String>)| match nearest {
         Some(nearest) => format!("{} (did you mean {}?)", excerpt(name), excerpt(nearest)),

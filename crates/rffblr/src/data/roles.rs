@@ -225,6 +225,17 @@ impl Roles {
         Ok((rows, note.into_iter().collect()))
     }
 
+    /// An error about the first row with a target whose weight is none.
+    pub fn expect_weights(&self, table: &Table) -> Result<(), EncodeError> {
+        let Some(name) = self.weight_column() else { return Ok(()) };
+        let weights = numbers(table, "the weight", name)?;
+        match self.observed_rows(table) {
+            Ok((rows, _)) => expect_weights(name, &weights, &rows),
+            Err(EncodeError::NoRows { .. }) => Ok(()),
+            Err(problem) => Err(problem),
+        }
+    }
+
     /// What a user may not expect of the columns that say which rows belong together.
     pub fn order_notes(&self, table: &Table) -> Vec<Note> {
         let shown = |name: &String| excerpt(name);
@@ -238,6 +249,15 @@ impl Roles {
         });
         let columns = self.group.iter().chain(&self.time).cloned();
         columns.zip(group.chain(time)).map(|(column, text)| Note::new(NoteKind::Order, vec![column], text)).collect()
+    }
+}
+
+/// An error about the first of some rows whose weight is none.
+pub(super) fn expect_weights(name: &str, weights: &[f64], rows: &[usize]) -> Result<(), EncodeError> {
+    // Written so that NaN is refused too.
+    match rows.iter().find(|&&row| !(weights[row] >= 0.0 && weights[row].is_finite())) {
+        Some(&row) => Err(EncodeError::BadWeight { column: name.to_owned(), row: row + 1, value: weights[row] }),
+        None => Ok(()),
     }
 }
 

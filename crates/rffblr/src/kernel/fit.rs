@@ -104,6 +104,7 @@ impl<'a> Search<'a> {
                     active: rows,
                     bandwidth: kernel.rbf.bandwidth,
                     noise_precision: vec![1.0 / noise],
+                    left: None,
                 });
                 trace.last().map_or(ControlFlow::Continue(()), self.observer)
             })?;

@@ -184,8 +184,12 @@ struct StoredGroup {
 #[serde(deny_unknown_fields)]
 struct Training {
     rows: usize,
+    /// Empty if the data came in blocks.
     sha256: String,
-    /// Of the inputs alone, unless the rows themselves are there.
+    /// Of the sums over the rows, unless the rows themselves are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows_sha256: Option<String>,
+    /// The same of the inputs alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inputs_sha256: Option<String>,
     /// What row weights meant, if there were any.
@@ -327,7 +331,8 @@ impl Model {
             training: Training {
                 rows: self.rows,
                 sha256: self.fingerprint.clone(),
-                inputs_sha256: self.input_fingerprint.clone(),
+                rows_sha256: self.row_fingerprints.as_ref().and_then(|known| known.whole.clone()),
+                inputs_sha256: self.row_fingerprints.as_ref().map(|known| known.inputs.clone()),
                 weights: self.weighting.map(|weights| weights.meaning().into()),
                 set_aside: self.set_aside.clone(),
                 stop: self.stop,

@@ -10,7 +10,7 @@ use crate::model::cosines::Cosines;
 use crate::model::posterior::{Eigen, Inverse, Posterior, Shape};
 use crate::model::sinusoids::Sinusoids;
 use crate::model::waves::Waves;
-use crate::model::{Function, Model};
+use crate::model::{Function, Model, RowFingerprints};
 use crate::transform::Transform;
 use crate::vb::Gamma;
 use std::sync::Arc;
@@ -102,7 +102,11 @@ impl TryFrom<Stored> for Model {
             stop: stored.training.stop,
             rows,
             fingerprint: stored.training.sha256,
-            input_fingerprint: stored.training.inputs_sha256,
+            row_fingerprints: stored
+                .training
+                .inputs_sha256
+                .map(|inputs| RowFingerprints { whole: stored.training.rows_sha256, inputs }),
+            sample: None,
             weighting,
             set_aside: stored.training.set_aside,
             encoder: stored.encoder,
