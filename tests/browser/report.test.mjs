@@ -743,10 +743,11 @@ test("paper has the figures of every target", async () => {
   await page.emulateMedia({ media: null });
   // Letters are as large on paper as they are drawn: pictures are not made smaller to fit.
   await page.setViewportSize({ width: 688, height: 900 });
+  await page.waitForTimeout(400);
   await page.emulateMedia({ media: "print" });
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   const shrunk = await page
-    .locator(".drawing svg[role=img]")
+    .locator("figure:visible .drawing svg[role=img]")
     .evaluateAll((all) => all.filter((svg) => svg.getBoundingClientRect().width < 0.97 * Number(svg.getAttribute("width"))).map((svg) => svg.closest("figure[id]").id));
   assert.deepEqual(shrunk, []);
   await page.evaluate(() => dispatchEvent(new Event("afterprint")));

@@ -124,6 +124,13 @@ function plot(width, options) {
   return drawn;
 }
 
+/** Where ticks are along an input, between two ends so many pixels apart: dates need more room than numbers. */
+function ticksAlong(facts, input, [low, high], width, usual) {
+  if (!isDate(facts, input)) return usual;
+  const count = Math.max(1, Math.floor(width / 90));
+  return d3.range(count).map((i) => low + ((high - low) * (i + 0.5)) / count);
+}
+
 /** Width of one of several small plots side by side; the style sheet has the same columns. */
 function smallWidth(width) {
   return width < 560 ? width : Math.floor(width / Math.floor(width / 256)) - 16;

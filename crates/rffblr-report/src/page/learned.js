@@ -453,7 +453,12 @@ function dependence(facts, curve, domain, width) {
     marginRight: 10,
     marginBottom: 28,
     y: { ...y, domain: [low - room, high] },
-    x: { label: null, ticks: width < 200 || isDate(facts, curve.input) ? 3 : 4, nice: false, tickFormat: tickOf(facts, curve.input) },
+    x: {
+      label: null,
+      ticks: ticksAlong(facts, curve.input, d3.extent(numbers, (d) => d.value), width - 58, width < 200 ? 3 : 4),
+      nice: false,
+      tickFormat: tickOf(facts, curve.input),
+    },
     marks: [
       Plot.rect(bars, {
         x1: "from",

@@ -109,7 +109,7 @@ const QUALITY_FIGURES = [
           height: 50 + 22 * rows.length,
           marginLeft: room,
           marginRight: 70,
-          x: { label: `mean size of the error, ${targetAxis(facts, task)} →`, grid: true, zero: true },
+          x: { label: `${width < 500 ? "error" : "mean size of the error"}, ${targetAxis(facts, task)} →`, grid: true, zero: true },
           y: named(ticks),
           marks: [
             Plot.ruleX([mae], { stroke: "currentColor", strokeDasharray: "4 4" }),

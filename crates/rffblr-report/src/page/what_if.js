@@ -323,7 +323,11 @@ function drawWhatIf(facts, order) {
     return plot(width, {
       height: 240,
       marginRight: 14,
-      x: { label: `${field.label} →`, ticks: width < 400 || isDate(facts, field.position) ? 4 : undefined, tickFormat: isDate(facts, field.position) ? tickOf(facts, field.position) : undefined },
+      x: {
+        label: `${field.label} →`,
+        ticks: ticksAlong(facts, field.position, [low, high], width - 72, width < 400 ? 4 : undefined),
+        tickFormat: isDate(facts, field.position) ? tickOf(facts, field.position) : undefined,
+      },
       y: { label: `↑ ${targetAxis(facts, task)}`, grid: true, nice: true },
       marks: [
         // What was not observed is hatched by its edge.
