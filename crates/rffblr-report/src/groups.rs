@@ -143,7 +143,10 @@ fn divided(explainer: &Explainer<'_>, input: usize, data: &Dataset, options: &Op
                 let [low, high] = [low, high].map(|end| if options.row_data { end } else { rounded(end, high - low) });
                 let text = |value: f64| match &facts.kind {
                     Kind::Date(date) if !date.is_clock() => date_text(date.start + DAY * value).replace('T', " "),
-                    _ => significant(value, 4),
+                    // Four digits, without the zeros at their end.
+                    _ => {
+                        significant(value, 4).parse().map_or_else(|_| value.to_string(), |short: f64| short.to_string())
+                    }
                 };
                 division(if low == high { text(low) } else { format!("{} to {}", text(low), text(high)) }, rows)
             };

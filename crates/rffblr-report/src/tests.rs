@@ -213,7 +213,7 @@ fn parts_do_not_hold_all_rows_and_dates_are_dates() {
     };
     let mut rock = of("rock");
     rock.sort_unstable();
-    assert_eq!(rock, [("0", 54), ("1.000", 6)]);
+    assert_eq!(rock, [("0", 54), ("1", 6)]);
     let days = of("day");
     assert!(days.len() == 4 && days.iter().any(|(value, _)| value.starts_with("2024-01-01 to 2024-0")), "{days:?}");
     assert_eq!(facts["since"], serde_json::json!([null, null, 1_704_067_200.0]));
