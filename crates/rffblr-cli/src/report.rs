@@ -10,15 +10,15 @@ use indicatif::ProgressBar;
 use rffblr::data::{Encoder, Encoding, Note, Roles, RowSums, Summary, TrainingTable};
 use rffblr::drawn::BLOCK;
 use rffblr::internals::{hex, read_within};
-use rffblr::table::Values;
+use rffblr::table::{DAY, Table, Values, date_text};
 use rffblr::{Device, Model};
 use rffblr_report::{Data, Labels, Options, Report};
 use rffblr_tables::{Parts, ReadOptions, TableFile};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(clap::Args)]
 #[command(before_help = "\
@@ -106,7 +106,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(source) = source.as_ref().filter(|source| !source.is_new && source.all_rows.is_some()) {
         model = model.with_training_sample(source.training.dataset());
     }
-    let labels = arguments.labels.as_deref().map(|path| labels(path, &model)).transpose()?.unwrap_or_default();
+    let table = source.as_ref().map(|source| source.training.table());
+    let labels = arguments.labels.as_deref().map(|path| labels(path, &model, table)).transpose()?.unwrap_or_default();
     if let Some(source) = source.as_ref().filter(|source| !source.is_new) {
         if !arguments.quiet {
             source.warnings().for_each(tell);
@@ -205,8 +206,8 @@ fn groups(training: &TrainingTable) -> Option<(String, Vec<String>)> {
 /// A file of labels is not larger: one for each of 200 000 columns.
 const MOST_LABELS: u64 = 64 << 20;
 
-/// What people call the columns, from a table.
-fn labels(path: &Path, model: &Model) -> Result<Labels> {
+/// What people call the columns, from a table; they are those of the model or of its table.
+fn labels(path: &Path, model: &Model, of_rows: Option<&Table>) -> Result<Labels> {
     let file = path.display();
     // Once to see which columns there are, and once to read them as text.
     let bytes = File::open(path).and_then(|file| read_within(file, MOST_LABELS));
@@ -214,8 +215,10 @@ fn labels(path: &Path, model: &Model) -> Result<Labels> {
     let read = |options: &ReadOptions| TableFile::of_bytes(&file.to_string(), bytes.clone(), options)?.read(options);
     let found = read(&ReadOptions::default())?;
     let text_columns: Vec<String> = found.columns().iter().map(|column| column.name.clone()).collect();
-    if !text_columns.iter().any(|name| name == "name") {
-        bail!("{file} has no column 'name'; its first line should be name,label,unit");
+    if let Some(missing) =
+        ["name", "label", "unit"].iter().find(|name| !text_columns.iter().any(|column| column == **name))
+    {
+        bail!("{file} has no column '{missing}'; its first line should be name,label,unit");
     }
     let table = read(&ReadOptions { text_columns, ..ReadOptions::default() })?;
     let cell = |name: &str, row: usize| -> String {
@@ -228,13 +231,21 @@ fn labels(path: &Path, model: &Model) -> Result<Labels> {
         }
     };
     let encoder = model.table_encoder();
-    let inputs = encoder.raw_inputs().iter().map(|input| input.name.as_str());
-    let known: BTreeSet<&str> = inputs.chain(model.target_names().iter().map(String::as_str)).collect();
-    let mut labels = Labels::default();
+    let own = encoder.raw_inputs().iter().map(|input| &input.name).chain(model.target_names());
+    let roles = encoder.roles();
+    let unused = roles.ignore.iter().chain(roles.weight_column()).chain(&roles.group).chain(&roles.time);
+    let read = of_rows.into_iter().flat_map(|table| table.columns()).map(|column| &column.name);
+    let known: BTreeSet<&String> = own.chain(unused).chain(read).collect();
+    let (mut labels, mut lines) = (Labels::default(), BTreeMap::new());
     for row in 0..table.rows() {
-        let name = cell("name", row);
-        if !known.contains(name.as_str()) {
-            bail!("{file}, line {}: '{name}' is neither an input nor a target of the model", row + 2);
+        let (name, line) = (cell("name", row), row + 2);
+        if !known.contains(&name) {
+            bail!(
+                "{file}, line {line}: '{name}' is no column of the model or its table; correct the name or leave out the line"
+            );
+        }
+        if let Some(first) = lines.insert(name.clone(), line) {
+            bail!("{file}, line {line}: '{name}' has a label already, in line {first}; leave out one of them");
         }
         labels.insert(name, cell("label", row), cell("unit", row));
     }
@@ -249,9 +260,8 @@ pub fn origin(model: &Path, table: Option<(&[PathBuf], bool)>) -> Result<Vec<(St
         ("model file".into(), model.display().to_string()),
         ("SHA-256 of the model file".into(), sha256(model)?),
     ];
-    if let Some(date) = date_of(model) {
-        origin.push(("model file written".into(), date));
-    }
+    let days = [("model file written", last_written(model)), ("report made", day_of(SystemTime::now()))];
+    origin.extend(days.into_iter().filter_map(|(what, day)| Some((what.into(), day?))));
     if let Some((paths, is_new)) = table {
         let what = if is_new { "table of new rows" } else { "training table" };
         let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
@@ -265,26 +275,15 @@ pub fn origin(model: &Path, table: Option<(&[PathBuf], bool)>) -> Result<Vec<(St
     Ok(origin)
 }
 
-/// The day a file was last written, in UTC.
-fn date_of(path: &Path) -> Option<String> {
-    let written = path.metadata().ok()?.modified().ok()?;
-    let days = written.duration_since(UNIX_EPOCH).ok()?.as_secs() / 86_400;
-    let (year, month, day) = civil(i64::try_from(days).ok()?);
-    Some(format!("{year}-{month:02}-{day:02} (UTC)"))
+/// The day a file was last written.
+fn last_written(path: &Path) -> Option<String> {
+    day_of(path.metadata().ok()?.modified().ok()?)
 }
 
-/// Year, month and day of a number of days since 1970-01-01, in the Gregorian calendar. Years are counted from March, so
-/// that the day that a leap year adds is its last.
-fn civil(days: i64) -> (i64, i64, i64) {
-    const ERA: i64 = 146_097;
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
-    let year = (day - day / 1460 + day / 36_524 - day / (ERA - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + next, month, day)
+/// The day of a moment, in UTC.
+fn day_of(moment: SystemTime) -> Option<String> {
+    let days = moment.duration_since(UNIX_EPOCH).ok()?.as_secs() / 86_400;
+    Some(format!("{} (UTC)", date_text(DAY * days as f64)))
 }
 
 /// `soil.model.json` gives `soil.report.html` beside it.

@@ -298,6 +298,7 @@ impl Facts<'_> {
                 State::Pass => "yes",
                 State::Warn => "mind",
                 State::Fail => "no",
+                State::Unknown => "not known",
             };
             format!("- {} {state}: {}", question.question, plain(&question.answer))
         };

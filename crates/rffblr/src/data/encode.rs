@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+pub use suspects::{coordinates, names_time};
 
 /// Most levels of a text; if there are more, the most frequent ones are kept and the rest is one of them.
 pub const MOST_LEVELS: usize = 1000;

@@ -3,7 +3,7 @@
 
 mod cohort;
 pub(crate) mod dataset;
-mod encode;
+pub(crate) mod encode;
 mod encode_error;
 mod note;
 pub(crate) mod roles;

@@ -40,7 +40,8 @@ pub struct VarianceShares {
     pub signal_std: Vec<f64>,
     /// Background rows used for the variances.
     pub background: Vec<usize>,
-    /// Background rows used for their deviations.
+    /// Background rows used for their deviations. For an input that is the same in all of these, but not in all rows, half of
+    /// them are others, with the share that such rows have.
     pub std_background: Vec<usize>,
 }
 
@@ -52,9 +53,13 @@ impl Explainer<'_> {
         let signal = self.signal(&background)?;
         let found = self.exchanged(&background);
         let judged = self.largest(&found, self.affordable_inputs());
+        let deviation = |part: Part<'_>, columns: &[usize]| match self.varied(&few, columns) {
+            Some(varied) => deviations(part, columns, &varied),
+            None => deviations(part, columns, &few),
+        };
         let spread = self.model.function.by_task(|part| {
             self.of_inputs(|input, columns| match judged[input] {
-                true => deviations(part, columns, &few),
+                true => deviation(part, columns),
                 false => vec![(f64::NAN, f64::NAN); part.tasks()],
             })
         });
@@ -116,6 +121,35 @@ impl Explainer<'_> {
             variance(&values, &background.share)
         };
         Ok((0..prediction.ncols()).map(task).collect())
+    }
+
+    /// A background in which these columns vary, if they do not in this one: a rare value, without which the input would seem
+    /// to do nothing for certain.
+    fn varied(&self, few: &Background, columns: &[usize]) -> Option<Background> {
+        let first = few.rows[0];
+        let differs = |row: &usize| columns.iter().any(|&d| self.rows[(*row, d)] != self.rows[(first, d)]);
+        if few.rows.iter().any(differs) {
+            return None;
+        }
+        let rare: Vec<usize> = (0..self.share.len()).filter(|&row| self.share[row] > 0.0).filter(differs).collect();
+        let (half, count) = (few.rows.len() / 2, rare.len().min(few.rows.len() / 2));
+        if count == 0 {
+            return None;
+        }
+        let rare_share: f64 = rare.iter().map(|&row| self.share[row]).sum();
+        let chosen: Vec<usize> = (0..count).map(|i| rare[i * rare.len() / count]).collect();
+        let usual = &few.rows[..few.rows.len() - half];
+        let [of_usual, of_rare] = [usual, &chosen[..]].map(|rows| rows.iter().map(|&row| self.share[row]).sum::<f64>());
+        let share = |row: &usize| match differs(row) {
+            true => self.share[*row] / of_rare * rare_share,
+            false => self.share[*row] / of_usual * (1.0 - rare_share),
+        };
+        let rows = [usual, &chosen].concat();
+        Some(Background {
+            standardised: select_rows(self.standardised.as_ref(), &rows),
+            share: rows.iter().map(share).collect(),
+            rows,
+        })
     }
 
     /// Background rows all pairs of which can be looked at for every input and task.
