@@ -40,7 +40,7 @@ impl RowSums {
             (0..inputs.ncols()).for_each(|d| hash.update(canonical(inputs[(n, d)]).to_le_bytes()));
             let inputs = hash.finalize();
             let mut hash = Sha256::new();
-            hash.update(&inputs);
+            hash.update(inputs);
             if let Some(targets) = targets {
                 (0..targets.ncols()).for_each(|c| hash.update(canonical(targets[(n, c)]).to_le_bytes()));
             }
