@@ -168,7 +168,7 @@ fn a_pattern_in_the_errors_is_found() {
 /// Of many parts some have larger errors by chance: that is no alarm. Rows with more noise are one.
 #[test]
 fn errors_that_are_larger_are_told_from_chance() {
-    let inputs = Mat::from_fn(240, 10, |n, d| draw(n, d));
+    let inputs = Mat::from_fn(240, 10, draw);
     let targets = |seed: usize, worse: f64| {
         Mat::from_fn(240, 1, |n, _| {
             let noise = normal::quantile(0.5 + 0.499 * draw(n, seed));
