@@ -89,12 +89,12 @@ fn a_checkpoint_that_would_do_harm_is_refused_before_any_work() {
     let refused = |checkpoint: &str, says: &[&str]| {
         let before = folder.names();
         let option = format!("--checkpoint={checkpoint}");
-        // Nothing is read: the last file has a line that is wrong.
+        // Nothing is read: the last file has a line that is wrong, after what is looked at to find out what it is.
         let words = [&["fit", "data", "all.csv"], &QUICK[..], &["-om.json", "--force", &option]].concat();
         folder.fails(&words, says);
         assert_eq!(folder.names(), before, "{checkpoint}");
     };
-    folder.put("all.csv", rows(0, 4000) + "1,2\n").put("job", "not one");
+    folder.put("all.csv", rows(0, 60_000) + "1,2\n").put("job", "not one");
     refused("m.json", &["checkpoint m.json", "the file of the model", "name another file"]);
     refused("./m.json", &["the file of the model"]);
     refused("data/2.csv", &["checkpoint data/2.csv", "the same file as the input", "name another file"]);

@@ -10,8 +10,8 @@ use parquet::data_type::{BoolType, DoubleType};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
-use rffblr::data::{MissingInputs, RoleChoice};
-use rffblr::{Form, Precision, Settings};
+use rffblr::data::{MissingInputs, RoleChoice, TrainingTable};
+use rffblr::{Form, Model, Precision, Settings};
 use rffblr_tables::{
     Block, Column, FileFit, FromFiles, MISSING, Parts, ReadOptions, Stage, Table, TableError, Types, Values, read,
     write_csv, write_parquet,
@@ -511,4 +511,18 @@ fn a_file_that_vanishes_leaves_a_checkpoint_to_go_on_from() {
     // Nothing is learned again.
     let again = fit(Some(&job), &|stage| assert!(!matches!(stage, Stage::Learning(_)))).unwrap();
     assert!(again == unbroken);
+    // The model knows its rows, read at once and in another order, and no others.
+    let model = Model::from_json(&again).unwrap();
+    let known = |text: &str| {
+        fs::write(&away, text).unwrap();
+        let table = read(&away, &ReadOptions::default()).unwrap();
+        let training =
+            TrainingTable::again(table, model.table_encoder().roles().clone(), model.table_encoder().into_owned());
+        let data = training.unwrap().dataset().clone();
+        (model.is_fitted_to(&data), model.learned_from(data.inputs()).unwrap())
+    };
+    let turned = "x,y\n".to_owned() + &(0..5000).rev().map(row).collect::<String>();
+    assert_eq!(known(&turned), (Some(true), 5000));
+    assert_eq!(known(&rows(0..4999)), (Some(false), 0));
+    assert_eq!(known(&turned.replacen(",1", ",2", 1)), (Some(false), 5000));
 }

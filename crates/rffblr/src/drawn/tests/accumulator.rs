@@ -154,7 +154,7 @@ fn blocks_that_do_not_fit_are_refused() {
 
 /// What many patterns of missing targets cost: run with `--ignored --nocapture`.
 #[test]
-#[ignore = "measures time and memory; docs/guide/many-rows.md has what it printed"]
+#[ignore = "measures time and memory"]
 fn cost_of_patterns() {
     const ROWS: usize = 20_000;
     let x = Mat::from_fn(ROWS, 10, |n, d| ((n * (3 + 2 * d)) as f64 * 0.37).sin());
