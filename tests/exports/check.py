@@ -70,7 +70,7 @@ def is_missing(cell):
 
 def is_number(cell):
     try:
-        return math.isfinite(float(cell))
+        return "_" not in cell and math.isfinite(float(cell))
     except ValueError:
         return False
 
