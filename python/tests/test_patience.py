@@ -47,10 +47,10 @@ def interrupted(work, after):
 
 
 def assert_soon(work, after):
-    """Asserts that an interrupt is raised within 0.1 s and the last thread ends within 0.3 s, in one of a few tries: other programs
+    """Asserts that an interrupt is raised within 0.1 s and the last thread ends within 0.3 s, in one of eight tries: other programs
     have a part of the machine too."""
     tries = []
-    for _ in range(4):
+    for _ in range(8):
         tries.append(interrupted(work, after))
         if tries[-1][0] < 0.1 and tries[-1][1] < 0.3:
             return

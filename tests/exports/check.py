@@ -70,7 +70,7 @@ def is_missing(cell):
 
 def is_number(cell):
     try:
-        return math.isfinite(float(cell))
+        return "_" not in cell and math.isfinite(float(cell))
     except ValueError:
         return False
 
@@ -297,7 +297,7 @@ class Postgresql:
 
 
 # What a file may hold in place of a number, and what no way may take for one.
-WRONG = ["abc", "-", "1,5", "0x10", "<0.5", "inf"]
+WRONG = ["abc", "-", "1,5", "0x10", "1_000", "<0.5", "inf"]
 
 
 def refused(run, model, rows, folder):

@@ -89,8 +89,13 @@ fn read(input: &Input, missing: &str, dialect: Dialect) -> String {
         (Kind::Number, _) => {
             let double = |value: &str| format!("CAST({value} AS double precision)");
             // SQLite compares text that is a number as one with what was cast to a number, and other text is greater.
-            let tried = if dialect == Dialect::Sqlite { name.clone() } else { double(&name) };
-            let finite = format!("{tried} BETWEEN {} AND {}", double("-1e308"), double("1e308"));
+            let within = |value: &str| format!("{value} BETWEEN {} AND {}", double("-1e308"), double("1e308"));
+            // The others refuse what they cannot cast, but PostgreSQL casts 0x10 and DuckDB 1_000.
+            let plain = format!("strpos(upper({text}), 'X') + strpos({text}, '_') = 0");
+            let finite = match dialect {
+                Dialect::Sqlite => within(&name),
+                _ => format!("{plain} AND {}", within(&double(&name))),
+            };
             format!("CASE {absent} WHEN {finite} THEN {} ELSE {} END", double(&name), double(&wrong("finite number")))
         }
         (Kind::Text, _) => {
