@@ -134,8 +134,38 @@ pub fn table(check: &Check, targets: &[String]) -> String {
         "On rows it has not seen: {}\n{}\n{}\n",
         check.how(),
         output::table(header, targets.iter().enumerate().map(row).collect()),
-        [vec![check.headline()], check.notes(targets)].concat().join("\n")
+        [vec![check.headline()], check.notes(targets), intervals(check, targets)].concat().join("\n")
     )
+}
+
+/// Fewest cells whose intervals are judged, and the shares of them between which 90 % intervals are as they should be.
+const JUDGED: usize = 100;
+const HELD: std::ops::RangeInclusive<f64> = 0.8..=0.97;
+
+/// Targets whose intervals are too narrow or too wide, a sentence for each.
+fn intervals(check: &Check, targets: &[String]) -> Vec<String> {
+    let each = &check.model.scores.per_task;
+    let Some(coverage) = &each.coverage else { return Vec::new() };
+    let judged = targets.iter().zip(coverage).zip(&each.observed);
+    let off = judged.filter(|((_, share), count)| **count >= JUDGED && !share.is_nan() && !HELD.contains(*share));
+    let tell = |((name, share), count): ((&String, &f64), &usize)| {
+        let (are, held) = (if *share < 0.9 { "narrow" } else { "wide" }, percent(*share));
+        format!("The 90 % intervals of \"{name}\" are too {are}: they hold {held} of {count} values.")
+    };
+    off.map(tell).collect()
+}
+
+/// What to say of a model whose rows, each left out in turn, are predicted clearly worse than by its refits.
+pub fn overfitted(check: &Check, left_out: f64) -> Option<String> {
+    let (refits, error) = (check.model.scores.task_r2, check.model.task_r2_se);
+    let clearly = (2.0 * error).max(0.02);
+    (refits - left_out > clearly).then(|| {
+        format!(
+            "Refits on fewer rows do better (task R² {} against {left_out:.3}): what this model learned may be overfitted; try \
+             another --seed, or more rows.\n",
+            with_error(refits, error)
+        )
+    })
 }
 
 /// A share as a percentage.
