@@ -172,3 +172,49 @@ pub fn overfitted(check: &Check, left_out: f64) -> Option<String> {
 pub fn percent(share: f64) -> String {
     if share.is_nan() { "–".into() } else { format!("{:.0} %", 100.0 * share) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rffblr::linalg::Mat;
+    use rffblr::metrics::{HeldOut, OutOfFold};
+
+    /// Two folds of a target that is predicted with errors of ±0.5 and deviations of this size.
+    fn checked(rows: usize, deviation: f64) -> Check {
+        let truth = |n: usize| (n % 10) as f64;
+        let fold = |first: usize| {
+            let one = |value: &dyn Fn(usize) -> f64| Mat::from_fn(rows, 1, |n, _| value(first + n));
+            let mean = one(&|n| truth(n) + if n % 2 == 0 { 0.5 } else { -0.5 });
+            HeldOut::new(one(&truth), mean, Some(one(&|_| deviation)))
+        };
+        let scores = OutOfFold::new(&[fold(0), fold(rows)]).unwrap();
+        Check {
+            split: SplitBy::Custom,
+            folds: 2,
+            rows: 2 * rows,
+            model: scores.clone(),
+            ridge: scores.clone(),
+            mean: scores,
+            unscored: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn intervals_that_hold_too_few_or_too_many_are_told() {
+        let told = |rows, deviation| intervals(&checked(rows, deviation), &["dose".into()]).join("|");
+        assert_eq!(told(60, 0.1), "The 90 % intervals of \"dose\" are too narrow: they hold 0 % of 120 values.");
+        assert_eq!(told(60, 9.0), "The 90 % intervals of \"dose\" are too wide: they hold 100 % of 120 values.");
+        assert_eq!(told(40, 0.1), "");
+        assert!(table(&checked(60, 0.1), &["dose".into()]).contains("too narrow"));
+    }
+
+    #[test]
+    fn a_model_that_is_worse_than_its_refits_is_told() {
+        let check = checked(60, 0.5);
+        let r2 = check.model.scores.task_r2;
+        assert!(r2 > 0.9 && check.model.task_r2_se < 0.01);
+        assert!(overfitted(&check, r2 - 0.3).unwrap().contains("try another --seed"));
+        assert!(overfitted(&check, r2 - 0.015).is_none() && overfitted(&check, r2 + 0.1).is_none());
+        assert!(overfitted(&check, f64::NAN).is_none());
+    }
+}
