@@ -264,10 +264,13 @@ fn summary(settings: &Settings, model: &Model, data: &Dataset, seconds: f64) -> 
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();
     let header = ["target", "values", "R²", "RMSE", "90 % holds"];
+    let worse = model.check().and_then(|check| checking::overfitted(check, scores.task_r2));
+    let kinder = if worse.is_none() { ", and kinder than new rows will be" } else { "" };
     Ok(format!(
-        "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{}, {}, {}. {}{}. {} \
+        "\nEach row left out in turn at fixed scales: a diagnostic{kinder}\n{}\n{}{}, {}, {}. {}{}. {} \
          after {}, {seconds:.2} s.\n{}",
         output::table(header, rows),
+        worse.unwrap_or_default(),
         plural(data.rows(), "row"),
         plural(model.input_names().len(), "input"),
         plural(model.target_names().len(), "target"),
@@ -294,15 +297,18 @@ fn most_relevant(model: &Model, data: &Dataset) -> Result<(Vec<(String, f64)>, u
 /// The same in a sentence.
 fn what_matters(model: &Model, data: &Dataset) -> Result<String> {
     const SHOWN: usize = 5;
-    let (inputs, rows) = most_relevant(model, data)?;
+    let (mut inputs, rows) = most_relevant(model, data)?;
+    // Exchanging one of two inputs that move together moves the prediction by more than it ever varies.
+    let together = inputs.iter().any(|(_, share)| *share > 1.0);
+    if together {
+        let all: f64 = inputs.iter().map(|(_, share)| share).sum();
+        inputs.iter_mut().for_each(|(_, share)| *share /= all);
+    }
     let shown: Vec<String> =
         inputs.iter().take(SHOWN).map(|(name, share)| format!("{name} {}", checking::percent(*share))).collect();
     let average = if model.target_names().len() > 1 { ", mean of the targets" } else { "" };
-    Ok(format!(
-        "What matters most (share of the variance of the prediction{average}; {}): {}.\n",
-        plural(rows, "row"),
-        shown.join(", ")
-    ))
+    let of = if together { "all these shares, as inputs move together" } else { "the variance of the prediction" };
+    Ok(format!("What matters most (share of {of}{average}; {}): {}.\n", plural(rows, "row"), shown.join(", ")))
 }
 
 /// What was learned and how well, for programs.

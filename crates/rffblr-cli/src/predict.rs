@@ -7,8 +7,8 @@ use crate::streamed::is_streamed;
 use crate::training::tell;
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use rffblr::data::{EncodeError, Encoder, Note, NoteKind, RowSums, names_among};
-use rffblr::internals::numbers;
+use rffblr::data::{EncodeError, Encoder, Encoding, Note, NoteKind, RowSums, names_among};
+use rffblr::internals::{excerpt, numbers, plural};
 use rffblr::linalg::Mat;
 use rffblr::{Device, Model, Point, Prediction, PredictionColumns};
 use rffblr_tables as table;
@@ -128,7 +128,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if !arguments.quiet {
         let mut seen = Seen::default();
         seen.add(&model, &encoder, &table, &inputs)?;
-        seen.note(&model).iter().for_each(|note| output::note(note));
+        seen.note(&model).iter().chain(&note_on_range(&model, &encoder, &inputs)).for_each(|note| output::note(note));
     }
     let predictions = beside(&table, &kept, model.prediction_table(&prediction, &arguments.columns())?)?;
     match file {
@@ -426,4 +426,40 @@ impl Scores {
             percent(all.inside / all.count)
         )
     }
+}
+
+/// Rows with numbers or dates far beyond those of training, if the model keeps them.
+fn note_on_range(model: &Model, encoder: &Encoder, inputs: &Mat<f64>) -> Option<String> {
+    let known = model.stored_inputs()?;
+    let (mut rows, mut names, mut next) = (vec![false; inputs.nrows()], Vec::new(), 0);
+    for input in encoder.raw_inputs() {
+        let column = next;
+        next += input.width();
+        if !matches!(input.encoding, Encoding::Numeric { .. } | Encoding::Date(_)) {
+            continue;
+        }
+        let cells = known.col_as_slice(column).iter();
+        let (low, high) = cells.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));
+        // Halves first: the difference of two finite numbers may not be finite.
+        let reach = high / 2.0 - low / 2.0;
+        let is_far = |x: f64| reach > 0.0 && (x / 2.0 - high / 2.0).max(low / 2.0 - x / 2.0) > reach;
+        let mut far = false;
+        for (row, &x) in rows.iter_mut().zip(inputs.col_as_slice(column)).filter(|(_, x)| is_far(**x)) {
+            (*row, far) = (true, true);
+        }
+        names.extend(far.then(|| excerpt(&input.name)));
+    }
+    let (count, of) = (rows.iter().filter(|row| **row).count(), rows.len());
+    let more = match names.len().saturating_sub(5) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.truncate(5);
+    (count > 0).then(|| {
+        format!(
+            "{count} of {} lie beyond the training rows by more than the range of these, where predictions are guesses: {}{more}",
+            plural(of, "row"),
+            names.join(", ")
+        )
+    })
 }

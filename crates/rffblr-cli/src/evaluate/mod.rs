@@ -37,14 +37,15 @@ pub struct Arguments {
     /// Number of folds: dealt out at random, or as --group or --time says
     #[arg(long, value_name = "K", default_value_t = 10, conflicts_with = "fold_file")]
     folds: usize,
-    /// Folds from a file: a JSON list of lists of test rows, counted from 0, such as [[0, 3], [1, 2]]
+    /// Folds from a file: a JSON list of lists of test rows, such as [[0, 3], [1, 2]]; they are counted
+    /// from 0, those of --predictions from 1
     #[arg(long, value_name = "FILE", conflicts_with_all = ["group", "time"])]
     fold_file: Option<PathBuf>,
     /// Methods to compare
     #[arg(long, value_name = "NAMES", default_value = "rffblr,mean", value_delimiter = ',')]
     methods: Vec<String>,
-    /// File for every held-out prediction, ending in .csv or .parquet: row, fold, method, and of each target what was
-    /// observed, predicted, and its standard deviation
+    /// File for every held-out prediction, ending in .csv or .parquet: row (counted from 1, unlike in --fold-file), fold,
+    /// method, and of each target what was observed, predicted, and its standard deviation
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
     /// Replace the file of predictions if it exists
@@ -70,7 +71,7 @@ fn after_help() -> String {
         "Methods:{methods}\n\n\
          Scores: task R² is the mean over targets, pooled R² takes all cells as one vector; aRRMSE is relative to the \
          mean of the training rows; a target that never varies does not count in R². Out of fold, R² is that of the held-out \
-         rows of all folds together, ± its standard error by the jackknife over folds; NLPD, CRPS and coverage judge the uncertainty. Every fit has one thread to itself, \
+         rows of all folds together, ± its standard error over folds; NLPD, CRPS and coverage judge the uncertainty. Every fit has one thread to itself, \
          so that its seconds can be compared."
     )
 }

@@ -123,7 +123,7 @@ impl Parts {
             let _ = tell(Stage::Adding(rows, summary.rows()));
             Ok(())
         })?;
-        notes.extend(encoder.suspicions(&fitted.sample));
+        notes.extend(encoder.suspicions(&fitted.sample, None));
         Ok(FromFiles::Model(Box::new(FileModel { fitted, encoder, notes, rows: summary.rows() })))
     }
 }

@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::delimited::limits_note;
+use super::delimited::{limits_note, nearly_numbers_note};
 use super::{ReadOptions, Table, TableError, Wish, skipped};
 use files::{Declared, Part};
 use pass::Pass;
@@ -244,8 +244,10 @@ impl Parts {
                 guess.is_text(&self.inner.names[*column])?;
             }
             if as_text.is_empty() {
-                let counted = guesses.iter().map(|(column, _, guess)| (self.inner.names[*column].as_str(), guess));
-                let notes = skipped(&self.inner.names).into_iter().chain(limits_note(counted)).collect();
+                let counted = || guesses.iter().map(|(column, _, guess)| (self.inner.names[*column].as_str(), guess));
+                let open = counted().zip(&guesses).filter(|(_, (_, open, _))| *open).map(|(one, _)| one);
+                let notes = skipped(&self.inner.names).into_iter().chain(limits_note(counted()));
+                let notes = notes.chain(nearly_numbers_note(open)).collect();
                 return Ok((Types { text: types, notes }, made));
             }
             for column in as_text {

@@ -140,7 +140,7 @@ pub enum EncodeError {
     Memory(#[from] Shortage),
 
     /// An input without any value.
-    #[error("column {} has no value in any row; ignore it or fill it in", excerpt(column))]
+    #[error("column {} has no value in any row; name another one or fill it in", excerpt(column))]
     EmptyColumn { column: String },
 
     /// Two encoded columns would have one name.

@@ -236,14 +236,17 @@ impl Roles {
         }
     }
 
-    /// What a user may not expect of the columns that say which rows belong together.
-    pub fn order_notes(&self, table: &Table) -> Vec<Note> {
+    /// What a user may not expect of the columns that say which rows belong together; `left_out` are inputs that the encoder
+    /// does not use.
+    pub fn order_notes(&self, table: &Table, left_out: &[String]) -> Vec<Note> {
         let shown = |name: &String| excerpt(name);
         let group = self
             .group
             .iter()
             .map(|name| format!("column {} says which rows belong together and is not an input", shown(name)));
-        let time = self.time.iter().map(|name| match self.inputs(table).any(|column| column.name == *name) {
+        let is_input =
+            |name: &String| !left_out.contains(name) && self.inputs(table).any(|column| column.name == *name);
+        let time = self.time.iter().map(|name| match is_input(name) {
             true => format!("column {} orders the rows in time and is an input too", shown(name)),
             false => format!("column {} orders the rows in time and is not an input", shown(name)),
         });
