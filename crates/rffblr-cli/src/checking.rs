@@ -196,6 +196,7 @@ mod tests {
             ridge: scores.clone(),
             mean: scores,
             unscored: Vec::new(),
+            wider: Vec::new(),
         }
     }
 

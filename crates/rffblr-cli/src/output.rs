@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressStyle};
-use rffblr::internals::{WholeFile, is_device, write_whole};
+use rffblr::internals::{WholeFile, folder_of, is_device, write_whole};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;

@@ -566,7 +566,7 @@ mod tests {
     #[test]
     fn clearly_above_is_beyond_two_standard_errors() {
         // Standard deviation 1 (population), 10 folds: a standard error of 1/3. One fold more in theirs has no partner.
-        let fold = |fold: usize, mean: f64| (fold, (0.5, 0.5 + mean + if fold % 2 == 0 { 1.0 } else { -1.0 }));
+        let fold = |fold: usize, mean: f64| (fold, (0.5, 0.5 + mean + if fold.is_multiple_of(2) { 1.0 } else { -1.0 }));
         let theirs: ByFold = (1..12).map(|fold| (fold, (0.5, 0.5))).collect();
         let judge = |mean: f64| is_clearly_above(&(1..11).map(|n| fold(n, mean)).collect(), &theirs, |r2| r2.1);
         assert_eq!([0.67, 0.66, -0.7].map(judge), [true, false, false]);
