@@ -103,12 +103,12 @@ impl Guess {
             && cells >= FEWEST_CELLS
         {
             let what = if sign == "()" {
-                "brackets; write negative numbers with a minus"
+                "with brackets; write negative numbers with a minus"
             } else {
-                "sign or unit; write the numbers without it"
+                "with a sign or unit; write the numbers without it"
             };
             return Some(format!(
-                "column {column} is text because of {} such as {} with a {what}",
+                "column {column} is text because of {} such as {} {what}",
                 plural(self.beside, "cell"),
                 excerpt(example)
             ));

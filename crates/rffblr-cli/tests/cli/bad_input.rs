@@ -94,11 +94,15 @@ fn inputs_without_a_value_are_left_out_and_named() {
 #[test]
 fn a_time_that_is_no_input_has_one_note() {
     let folder = Folder::new();
-    let rows: String = (0..12).map(|n| format!("{},0 days 00:00:{n:02},{}\n", (n * 7) % 5, n * n)).collect();
+    let rows: String = (0..12).map(|n| format!("{},5,{}\n", (n * 7) % 5, n * n)).collect();
     folder.put("t.csv", format!("x,t,y\n{rows}"));
     let ran = folder.done(&["fit", "t.csv", "--targets=y", "--time=t", "--check=off"]);
     assert!(ran.err.contains("column 't' orders the rows in time and is not an input\n"), "{}", ran.err);
     assert!(!ran.err.contains("was left out"), "{}", ran.err);
+    // What pandas writes for a difference of times.
+    let rows: String = (0..12).map(|n| format!("{},0 days 00:00:{n:02},{}\n", (n * 7) % 5, n * n)).collect();
+    let says = ["'t' orders the rows in time and is not an input\n", "'0 days 00:00:00' is not a time"];
+    refused("t.csv", format!("x,t,y\n{rows}"), &["--targets=y", "--time=t"], &says);
 }
 
 #[test]

@@ -261,11 +261,9 @@ fn text_that_is_nearly_numbers_is_named() {
     let booked = |n: usize| if n % 2 == 0 { format!("({n}.25)") } else { n.to_string() };
     assert!(told(booked).contains("10 cells such as '(0.25)' with brackets; write negative numbers with a minus"));
     // Words, codes and two units are what they are.
-    for cell in [
-        |n: usize| format!("A{n}"),
-        |n: usize| ["1st", "2nd", "3rd"][n % 3].to_owned(),
-        |n: usize| format!("{n} {}", ["kg", "g"][n % 2]),
-    ] {
+    let others: [fn(usize) -> String; 3] =
+        [|n| format!("A{n}"), |n| ["1st", "2nd", "3rd"][n % 3].into(), |n| format!("{n} {}", ["kg", "g"][n % 2])];
+    for cell in others {
         assert_eq!(told(cell), "");
     }
     // A column that was asked to be text is one.

@@ -185,7 +185,7 @@ fn any_text() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 1..5).prop_map(|pieces| pieces.concat().trim_ascii().to_owned()).prop_filter(
         "missing",
         |text| {
-            let words = ["", "na", "nan", "-nan", "?", "n/a", "null", "none"];
+            let words = ["", ".", "na", "nan", "-nan", "?", "n/a", "null", "none"];
             let formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
             !formula && !words.contains(&text.to_lowercase().as_str())
         },
