@@ -258,7 +258,7 @@ fn text_that_is_nearly_numbers_is_named() {
     assert!(told(|n| format!("${n}.90")).contains("20 cells such as '$0.90' with a sign or unit; write the numbers"));
     assert!(told(|n| format!("{n},50 €")).contains("'0,50 €' with a sign or unit"));
     assert!(told(|n| format!("{n} kg")).contains("'0 kg' with a sign or unit"));
-    let booked = |n: usize| if n % 2 == 0 { format!("({n}.25)") } else { n.to_string() };
+    let booked = |n: usize| if n.is_multiple_of(2) { format!("({n}.25)") } else { n.to_string() };
     assert!(told(booked).contains("10 cells such as '(0.25)' with brackets; write negative numbers with a minus"));
     // Words, codes and two units are what they are.
     let others: [fn(usize) -> String; 3] =
