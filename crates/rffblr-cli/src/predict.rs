@@ -278,7 +278,7 @@ fn note_on_range(model: &Model, encoder: &Encoder, inputs: &Mat<f64>) -> Option<
         let reach = high / 2.0 - low / 2.0;
         let is_far = |x: f64| reach > 0.0 && (x / 2.0 - high / 2.0).max(low / 2.0 - x / 2.0) > reach;
         let mut far = false;
-        for (row, &x) in rows.iter_mut().zip(inputs.col_as_slice(column)).filter(|(_, x)| is_far(**x)) {
+        for (row, _) in rows.iter_mut().zip(inputs.col_as_slice(column)).filter(|(_, x)| is_far(**x)) {
             (*row, far) = (true, true);
         }
         names.extend(far.then(|| excerpt(&input.name)));
