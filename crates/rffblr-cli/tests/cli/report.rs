@@ -184,20 +184,20 @@ fn columns_have_labels_and_units() {
             .text("cohort.csv")
             .lines()
             .enumerate()
-            .map(|(n, line)| format!("{line},{}\n", if n == 0 { "site".into() } else { (n % 7).to_string() }))
+            .map(|(n, line)| format!("{line},{}\n", if n == 0 { "ward".into() } else { (n % 7).to_string() }))
             .collect::<String>(),
     );
     folder.done(&[
         "fit",
         "grouped.csv",
         "--targets=glucose",
-        "--group=site",
+        "--group=ward",
         "--ignore=dose",
         "--check=off",
         "-og.json",
         "-q",
     ]);
-    folder.put("more.csv", "name,label,unit\nsite,Hospital,\ndose,Dose,mg\nage,Age,years\n");
+    folder.put("more.csv", "name,label,unit\nward,Ward,\ndose,Dose,mg\nage,Age,years\n");
     folder.done(&["report", "g.json", "grouped.csv", "--labels=more.csv", "--check=off", "-og.html", "-q"]);
     folder.done(&["report", "g.json", "--labels=more.csv", "-oh.html", "-q"]);
     folder.put("twice.csv", "name,label,unit\nage,Age,years\nglucose,Glucose,\nage,Years,\n");

@@ -249,7 +249,7 @@ fn what_is_read_whole_has_a_bound() {
         (&[&fit[..], &["--config=/dev/zero"]].concat()[..], "more than 1 MiB, which no such file has; name another"),
         (&[&evaluate[..], &["--fold-file=/dev/zero"]].concat()[..], "more than 256 MiB"),
         (&[&report[..], &["--labels=/dev/zero"]].concat()[..], "more than 64 MiB"),
-        (&[&fit[..], &["--preset=cosines", "--checkpoint=/dev/zero"]].concat()[..], "not a checkpoint"),
+        (&[&fit[..], &["--preset=cosines", "--checkpoint=/dev/zero"]].concat()[..], "no file that can be replaced"),
     ] {
         folder.fails(arguments, &[why]);
     }

@@ -178,7 +178,7 @@ fn a_row_that_is_most_of_the_variance_is_named() {
     let found = notes(60, vec![target(1e4)]);
     assert_eq!(of_kind(&found, NoteKind::OneRow), ["y"]);
     let told = found.iter().find(|note| note.kind == NoteKind::OneRow).unwrap();
-    assert_eq!(told.to_string(), "data row 18 is 99 % of the variance of target 'y': its R² says little");
+    assert_eq!(told.to_string(), "data row 18 is 98 % of the variance of target 'y': its R² says little");
     assert!(told.is_warning());
     for far in [3.0, f64::NAN] {
         assert!(of_kind(&notes(60, vec![target(far)]), NoteKind::OneRow).is_empty());
