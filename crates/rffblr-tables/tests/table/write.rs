@@ -269,7 +269,7 @@ proptest! {
             }
             (Ok(number), Err(TableError::Infinite { .. })) => prop_assert!(number.is_infinite()),
             (Err(_), Ok(table)) => {
-                let missing = text.is_empty();
+                let missing = text.is_empty() || text == ".";
                 let is_text = matches!(table.columns()[0].values, Values::Text { .. });
                 prop_assert!(missing != is_text);
             }
