@@ -74,6 +74,7 @@ def test_numbers_are_those_of_the_command_line(command):
     assert (check.split, check.folds, check.rows) == ("random folds", 5, 60)
 
 
+@pytest.mark.filterwarnings("ignore:Intervals of")
 def test_groups_are_held_out_whole():
     rng = np.random.default_rng(0)
     animal = pd.Series(np.repeat([f"a{i}" for i in range(12)], 5), name="animal")
@@ -81,8 +82,14 @@ def test_groups_are_held_out_whole():
     X = np.column_stack([tag, rng.normal(size=60)])
     y = 3 * rng.normal(size=12)[tag.astype(int)] + X[:, 1]
     model = RFFBLRRegressor().fit(X, y)
-    alone, together = model.check(X, y).r2, model.check(X, y, groups=animal)
+    alone = model.check(X, y).r2
+    lower, upper = model.predict_interval(X)
+    # What no row of a group says of another group: intervals become as wide as the refits show.
+    with pytest.warns(UserWarning, match='Intervals of "y1" are [0-9.]+ times as wide'):
+        together = model.check(X, y, groups=animal)
     assert alone > 0.8 and together.r2 < 0.5
+    below, above = model.predict_interval(X)
+    assert np.all(above - below > 1.5 * (upper - lower))
     assert together.split == "whole groups of animal held out"
     assert model.check(X, y, groups=animal, cv=12).r2 == pytest.approx(
         model.check(X, y, cv=LeaveOneGroupOut(), groups=animal).r2, abs=1e-9
