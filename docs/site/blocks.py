@@ -9,6 +9,7 @@ The first word after the fence says what is done with a block, the same on every
 - `python`: run in one process for the whole page, so that later blocks know what earlier ones defined. An `output` block
   directly below is what it prints.
 - `toml`, `json`, `csv` with `file=NAME`: written to this file. `toml` and `json` must be valid.
+- `c`, `js` with `file=NAME`: written to this file, for a later block to compile or run.
 - `rust`: compiled by the documentation tests of the crate that includes the page.
 - `text`, `mermaid`, or no word: nothing to run. They may not hold a command.
 
@@ -31,6 +32,7 @@ FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,})(?P<info>[^`\n]*)\n(?P<text>
 PICTURE = re.compile(r'<!-- picture: (\S+) "([^"]*)" -->')
 PLAIN = {"", "text", "mermaid", "output"}
 RUNS = {"console", "bash", "python", "toml", "json", "csv", "rust"}
+PROGRAMS = {"c", "js"}
 TIME = re.compile(r"\b\d+(\.\d+)? (s|ms|min)\b")
 
 
@@ -203,7 +205,8 @@ class Runner:
     def _block(
         self, place: str, block: Block, folder: Path, python: subprocess.Popen[str], outcome: Outcome, norun: str | None
     ) -> None:
-        if block.word not in RUNS | PLAIN and not block.reason:
+        program = block.word in PROGRAMS and block.file
+        if block.word not in RUNS | PLAIN and not program and not block.reason:
             outcome.problems.append(f"{place}: a block of {block.word!r} can be neither run nor checked; write norun: and why")
         elif block.word in PLAIN:
             if not norun and re.search(r"^(\$ |(rffblr|cargo|pip|python) [a-z-])", block.text, re.M):
@@ -224,7 +227,7 @@ class Runner:
             if place.rsplit(":", 1)[0] not in self.doctests:
                 outcome.problems.append(f"{place}: no crate includes this page in its documentation tests")
             outcome.compiled += 1
-        elif block.word in ("toml", "json", "csv"):
+        elif block.word in ("toml", "json", "csv") or program:
             if block.word == "toml":
                 tomllib.loads(block.text)
             elif block.word == "json":

@@ -23,6 +23,7 @@ def main() -> None:
         "~~~console\n$ printf '1.50 s\\nx y z\\n1\\n2\\n3\\n'\n0.01 s\nx … z\n…\n3\n~~~",
         "~~~bash\ntrue\n~~~\n~~~python\nx = 1\n~~~\nwords\n~~~python\nprint(x + 1)\n~~~\n\n~~~output\n2\n~~~",
         "~~~toml file=a.toml\na = 1\n~~~\n~~~bash\ngrep 'a = 1' a.toml\n~~~",
+        "~~~c file=a.h\n#define A 1\n~~~\n~~~bash\ngrep A a.h\n~~~",
         "~~~python\nfrom pathlib import Path\nPath('made').write_text('x')\n~~~\n~~~bash\ncat made\n~~~",
         "~~~bash norun: it takes hours\nrffblr reproduce table2\n~~~",
         "~~~text\na drawing\n~~~\n\n~~~\na map\n~~~",
@@ -40,6 +41,7 @@ def main() -> None:
         "~~~json\n{\n~~~",
         "~~~rust\nfn main() {}\n~~~",
         "~~~cobol\nSTOP RUN.\n~~~",
+        "~~~c\nint x;\n~~~",
         "~~~text\nrffblr fit soil.csv\n~~~",
         "~~~\n$ ls\n~~~",
     ]
@@ -58,6 +60,7 @@ def main() -> None:
     for link, found in [
         ("README.md", True), ("README.md#how-well", True), ("README.md#nowhere", False), ("docs/faq.md#nowhere", False),
         ("#here", True), ("#gone", False), ("nothing.md", False), ("Cargo.toml", True), ("examples/soil.csv", True),
+        ("https://example.org/a#b", True), ("https:/example.org", False), ("http://example.org", False),
     ]:  # fmt: skip
         with tempfile.TemporaryDirectory() as folder:
             site = Site(Path(folder))
@@ -68,7 +71,7 @@ def main() -> None:
             site.write()
             site.check()
             assert bool(site.problems) != found, (link, site.problems)
-    print(f"{len(right) + len(wrong)} pages and 9 links judged as they should be")
+    print(f"{len(right) + len(wrong)} pages and 12 links judged as they should be")
 
 
 if __name__ == "__main__":

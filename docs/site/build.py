@@ -24,6 +24,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SHOWN = {".png", ".svg", ".jpg", ".json", ".csv", ".html"}  # copied as they are; other files become pages
 
+# What an address of another site looks like. Nobody is asked whether it is there: the site is built offline.
+ELSEWHERE = re.compile(r"https://[\w-]+(\.[\w-]+)+([/?#]\S*)?|mailto:\S+@\S+\.\S+")
+
 
 class Site:
     """All pages, and the files they link to."""
@@ -75,6 +78,8 @@ class Site:
         if re.match(r"[a-z]+:", link):
             if image:
                 self.problems.append(f"{page.source}: the picture {link} is not in the repository")
+            elif not ELSEWHERE.fullmatch(link):
+                self.problems.append(f"{page.source}: {link} is no address; write https://… or mailto:…")
             return link
         path, mark, anchor = link.partition("#")
         target = posixpath.normpath(posixpath.join(posixpath.dirname(page.source), path))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rffblr import Drawn, RFFBLRRegressor
+from rffblr import Accumulator, Drawn, FeatureMap, RFFBLRRegressor
 
 
 def threads():
@@ -75,7 +75,17 @@ def calls(folder):
     many, few = table(20000, 20, 3)
     model = RFFBLRRegressor(max_iterations=2, target_transform="none", n_jobs=-1).fit(X, Y)
     drawn = RFFBLRRegressor(form=Drawn(features=1024), max_iterations=2, target_transform="none", n_jobs=-1).fit(many, few)
+    np.savetxt(folder / "rows.csv", np.hstack([many, few]), delimiter=",", header=",".join(f"c{d}" for d in range(23)), comments="")
+    targets, settings = ["c20", "c21", "c22"], {"max_iterations": 2, "target_transform": "none", "n_jobs": -1}
+    of_files = RFFBLRRegressor(form=Drawn(features=1024), **settings).fit_files(folder / "rows.csv", targets, hold_out=False)
+    wide = FeatureMap.learn(X, Y, rows=1e6, features=4096, max_iterations=2, n_jobs=-1)
+    model.save(folder / "model.json")
     return {
+        "fit_files": lambda: RFFBLRRegressor(n_jobs=-1).fit_files(folder / "rows.csv", targets),
+        "predict_files": lambda: of_files.predict_files([folder / "rows.csv"] * 20, folder / "predicted.csv"),
+        "Accumulator.update": lambda: Accumulator(wide, n_jobs=-1).update(0, many, few),
+        "export, onnx": lambda: model.export(folder / "model.onnx", interval=0.9),
+        "load": lambda: RFFBLRRegressor.load(folder / "model.json"),
         "fit": lambda: RFFBLRRegressor(n_jobs=-1).fit(X, Y),
         "fit, drawn": lambda: RFFBLRRegressor(form=Drawn(features=1024), n_jobs=-1).fit(many, few),
         "check": lambda: RFFBLRRegressor.check(model, X, Y),

@@ -217,7 +217,10 @@ class Estimator(MultiOutputMixin, RegressorMixin, BaseEstimator):
         empty: NDArray[np.bool_] = np.all(np.isnan(targets), axis=0)
         self._unobserved = [] if empty.all() else np.flatnonzero(empty).tolist()
         for c in self._unobserved:
-            text = f"target '{target_names[c]}' has no value in the training rows: nothing is learned of it, and its predictions are NaN"
+            text = (
+                f"target '{target_names[c]}' has no value in the training rows: nothing is learned of it, and its predictions are "
+                "NaN; shuffle the rows into folds that have some, or score by rffblr.scorers, which leave it out with a warning"
+            )
             warnings.warn(text, RFFBLRWarning, stacklevel=3 + FRAMES)
         if self._unobserved:
             targets, target_names = targets[:, ~empty], [name for name, out in zip(target_names, empty) if not out]

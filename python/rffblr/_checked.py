@@ -97,8 +97,8 @@ class Checked(Estimator):
         check : Bunch
             Also kept as ``check_``.
             ``headline`` : the score in a sentence;
-            ``r2`` and ``r2_se`` : R² over all held-out cells, mean over the targets that vary, and its standard error by
-            the jackknife over folds;
+            ``r2`` and ``r2_se`` : R² over all held-out cells, mean over the targets that vary, and its standard error, that of
+            a ratio of sums over folds, to first order;
             ``ridge_r2`` and ``mean_r2`` : that of ridge regression and of the training mean;
             ``targets`` : a frame with ``r2``, ``r2_se``, ``rmse``, ``mae``, ``coverage90`` (share of values in their 90 %
             interval), ``nlpd``, ``ridge_r2``, ``ridge_mae``, ``mean_r2`` and ``mean_mae`` of each target;

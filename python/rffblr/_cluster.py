@@ -13,12 +13,12 @@ calls them where the rows are and merges what they return in the order of the pa
 Few rows are fitted by :func:`fitted` after the second step.
 """
 
+import contextlib
 import functools
 import hashlib
 import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -371,18 +371,17 @@ def is_streamed(job: Job, layout: Layout) -> bool:
 @contained
 def planned(job: Job, layout: Layout, summary: bytes, threads: int, checkpoint: "Checkpoint | None" = None) -> str:
     """Learns the kernel from the sample, or finds in the checkpoint what was learned."""
-    name, purpose = "plan.json", _purpose(job, layout, summary)
-    known = checkpoint.read(name) if checkpoint else None
+    purpose = _purpose(job, layout, summary)
+    known = checkpoint.plan() if checkpoint else None
     if known is not None:
-        found = json.loads(known)
-        if found["purpose"] != purpose:
+        if known["purpose"] != purpose:
             raise ValueError(
                 f"checkpoint {checkpoint}: it is of other rows or settings; remove it, or name another folder"
             )
-        return str(found["plan"])
+        return known["plan"]
     plan = _rffblr.learn_plan(_rffblr.Summary.from_bytes(summary), job, threads, None).to_json()
     if checkpoint:
-        checkpoint.write(name, json.dumps({"purpose": purpose, "plan": plan}).encode())
+        checkpoint.write("plan.json", json.dumps({"purpose": purpose, "plan": plan}).encode())
     return plan
 
 
@@ -414,10 +413,41 @@ def without_rows(model: _rffblr.Model) -> _rffblr.Model:
 
 
 class Checkpoint:
-    """A folder that all processes reach, in which a job leaves what it has so far."""
+    """A folder that all processes reach, in which a job leaves what it has so far.
+
+    Nothing else in it is touched, and a folder with files but without a plan of ours is refused: it was named by mistake.
+    """
+
+    # Names of what is not yet whole begin and end like those of other files of this program.
+    TEMPORARY = (".rffblr-", ".part")
+    SUMS = re.compile(r"sums-\d{3}")
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = os.path.abspath(os.fspath(folder))
+        with contextlib.suppress(FileNotFoundError):
+            try:
+                names = os.listdir(self.folder)
+            except NotADirectoryError:
+                raise ValueError(f"checkpoint {self}: it is not a folder; name one, which is made if it is not there") from None
+            if any(not self._is_temporary(name) for name in names) and self.plan() is None:
+                raise ValueError(
+                    f"checkpoint {self}: the folder has files in it, and no plan of a fit; name a new or an empty folder"
+                )
+
+    def _is_temporary(self, name: str) -> bool:
+        first, last = self.TEMPORARY
+        return name.startswith(first) and name.endswith(last)
+
+    def plan(self) -> dict[str, str] | None:
+        """What was learned, and of which rows and settings."""
+        known = self.read("plan.json")
+        if known is None:
+            return None
+        try:
+            found = json.loads(known)
+            return {name: str(found[name]) for name in ("purpose", "plan")}
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise ValueError(f"checkpoint {self}: plan.json in it is not one of rffblr; name another folder") from None
 
     def read(self, name: str) -> bytes | None:
         try:
@@ -429,16 +459,35 @@ class Checkpoint:
     def write(self, name: str, content: bytes) -> None:
         """Whole or not at all, also if two processes write the same."""
         os.makedirs(self.folder, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=self.folder, delete=False) as file:
-            file.write(content)
-        os.replace(file.name, os.path.join(self.folder, name))
+        first, last = self.TEMPORARY
+        number, path = tempfile.mkstemp(prefix=first, suffix=last, dir=self.folder)
+        try:
+            with open(number, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(number)
+            os.replace(path, os.path.join(self.folder, name))
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
 
     def has(self, name: str) -> bool:
         return os.path.exists(os.path.join(self.folder, name))
 
     def remove(self) -> None:
-        """Once the model is there; a folder that cannot be removed does no harm."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Removes what the job left, once the model is there, and the folder if nothing else is in it.
+
+        What cannot be removed does no harm. The plan goes last: sums without it would be nobody's.
+        """
+        with contextlib.suppress(OSError):
+            names = os.listdir(self.folder)
+            for name in names:
+                if self.SUMS.fullmatch(name) or self._is_temporary(name):
+                    os.unlink(os.path.join(self.folder, name))
+            if "plan.json" in names:
+                os.unlink(os.path.join(self.folder, "plan.json"))
+            os.rmdir(self.folder)
 
     def __str__(self) -> str:
         return self.folder

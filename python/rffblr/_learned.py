@@ -182,7 +182,8 @@ class Learned(Estimator):
             ``background`` : training rows, or rows given, that were compared with;
             ``total`` and ``first_order`` : arrays (n_inputs, n_targets), shares of the variance of the prediction
             with and without interactions;
-            ``total_std`` and ``first_order_std`` : their posterior standard deviations;
+            ``total_std`` and ``first_order_std`` : their posterior standard deviations, of thousands of inputs NaN but for
+            the most relevant ones;
             ``data`` : the cells of ``inputs`` in ``X``, None without ``X``;
             ``targets`` : their names;
             ``scales`` : array (n_inputs, n_targets), how fast the kernel of each target changes along each input, which is

@@ -127,7 +127,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     >>> few.n_active_ <= 15
     True
     >>> model.settings_
-    {'form': Exact(), 'max_iterations': 200, 'target_transform': 'auto', 'random_state': 0}
+    {'form': Exact(), 'max_iterations': 200, 'target_transform': 'auto', 'random_state': 0, 'missing': 'impute', 'weights': 'relative'}
     """
 
     _compiled = _rffblr.Model
@@ -389,7 +389,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         scales = zip(model.target_names, model.scales)
         self.transforms_ = {name: scale for name, scale in scales if scale != name}
         self.notes_ = model.notes
-        self.settings_ = resolved(model)
+        self.settings_ = {**resolved(model), "missing": self.missing, "weights": self.weights}
 
     def _name(self, model: _rffblr.Model, named: bool) -> None:
         """Takes the columns from the model: those of a fit, as far as the model knows them."""

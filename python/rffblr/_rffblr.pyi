@@ -18,6 +18,7 @@ _Cells = _Array | tuple[list[str], NDArray[np.uint32]]
 _Inputs = _Array | list[tuple[str, _Cells]]
 
 __version__: str
+BUILD: str
 PRESETS: list[str]
 BLOCK: int
 
@@ -83,7 +84,7 @@ class Model:
     @property
     def nugget_std(self) -> list[float]: ...
     @property
-    def fingerprint(self) -> str: ...
+    def fingerprint(self) -> str | None: ...
 
 class Baseline:
     def predict(self, inputs: _Inputs, uncertain: bool, count: int) -> tuple[_Array, _Array | None, list[str]]: ...

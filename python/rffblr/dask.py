@@ -150,7 +150,8 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
         checkpoint : path, optional
             Folder that the client and all workers reach, to which sums are saved as groups of partitions are done. A fit
             that was broken off goes on from there, and ends with the same bits, if called again with the same rows and
-            settings. It is removed once the fit is done.
+            settings. It is made if it is not there, and removed once the fit is done. A folder with other files and no plan of
+            a fit is refused; files of others are left alone. Few rows are fitted at once, without it.
         keep_sample : bool, default=True
             Whether rows of the sample, at most 96 000, come to the client with the model, for ``explain`` and ``report``.
 
@@ -204,8 +205,6 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
             model, notes = _run(job, tables, self._threads(), folder, keep_sample, Bar() if self.verbose else None)
             self._adopt(model)
             self.notes_ = notes
-        if folder:
-            folder.remove()
         self._warn_if_exhausted()
 
     # Answering, partition by partition
@@ -477,6 +476,8 @@ def _run(
         sums = _tree(groups, _cluster.merged_sums)
         model = delayed(_cluster.finished)(plan, layout.blocks, summary, sums, threads, keep_sample)
         (found,) = dask.compute(model)
+        if checkpoint:
+            checkpoint.remove()
         tell("added up")
         return found  # type: ignore[no-any-return]
 

@@ -221,8 +221,6 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
         checkpoint = None if folder is None else Checkpoint(folder)
         threads = int(joblib.effective_n_jobs(self._value("threads")))
         model, notes = _run(job, table, expand, threads, checkpoint)
-        if checkpoint:
-            checkpoint.remove()
         fitted = _regressor.RFFBLRRegressor._of(model)
         fitted.notes_ = notes
         return self._copyValues(RFFBLRModel(fitted))  # type: ignore[no-any-return]
@@ -502,7 +500,10 @@ def _run(
     elif len(saved) < len(groups):
         parts = _kept(_each(table, add, expand), size, _cluster.merged_sums, keep)
         sums.append(_merged(parts, len(groups), _cluster.merged_sums))
-    return _cluster.finished(plan, layout.blocks, summary, _cluster.merged_sums(sums), threads, True)
+    found = _cluster.finished(plan, layout.blocks, summary, _cluster.merged_sums(sums), threads, True)
+    if checkpoint:
+        checkpoint.remove()
+    return found
 
 
 def _told(work: Callable[[], Any], dataset: Any) -> Any:

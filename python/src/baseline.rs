@@ -8,7 +8,6 @@ use numpy::PyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rffblr::data::Encoder;
-use rffblr::internals::alone;
 use rffblr_methods::method::{Method, Predictor, by_name, registry};
 use rffblr_methods::select::{Grid, Plan, Progress};
 use serde::{Deserialize, Serialize};
@@ -116,28 +115,29 @@ impl Baseline {
     }
 
     /// All that was learned, as `restore` reads it.
-    fn to_json(&self) -> PyResult<String> {
-        let stored = Stored {
-            method: self.method.name().to_owned(),
-            encoder: self.encoder.clone(),
-            notes: self.notes.clone(),
-            state: self.predictor.state().map_err(Failure::from)?,
-        };
-        serde_json::to_string(&stored).map_err(unreadable)
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        let (name, encoder, notes) = (self.method.name().to_owned(), self.encoder.clone(), self.notes.clone());
+        let predictor = self.predictor.clone();
+        heard(py, 1, move || {
+            let state = predictor.state().map_err(Failure::from)?;
+            serde_json::to_string(&Stored { method: name, encoder, notes, state }).map_err(unreadable)
+        })?
     }
 
     /// What a pickle holds. Nothing is learned again.
     #[staticmethod]
-    fn restore(text: &str) -> PyResult<Baseline> {
-        let Stored { method, encoder, notes, state } = serde_json::from_str(text).map_err(unreadable)?;
-        let method = by_name(&method).map_err(Failure::from)?;
-        // A factor keeps the number of threads it is used with.
-        let predictor = alone(|| method.restore(state)).map_err(Failure::from)?;
-        Ok(Baseline { method, predictor: predictor.into(), encoder, notes })
+    fn restore(py: Python<'_>, text: String) -> PyResult<Baseline> {
+        // On one thread: a factor keeps the number of threads it is used with.
+        heard(py, 1, move || {
+            let Stored { method, encoder, notes, state } = serde_json::from_str(&text).map_err(unreadable)?;
+            let method = by_name(&method).map_err(Failure::from)?;
+            let predictor = method.restore(state).map_err(Failure::from)?;
+            Ok(Baseline { method, predictor: predictor.into(), encoder, notes })
+        })?
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((slf.get_type().getattr("restore")?, (slf.get().to_json()?,)))
+        Ok((slf.get_type().getattr("restore")?, (slf.get().to_json(slf.py())?,)))
     }
 
     /// A copy of what never changes is itself.

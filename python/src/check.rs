@@ -54,7 +54,7 @@ pub fn check(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Model> {
     let training = given.table()?;
-    if training.dataset().fingerprint() != model.model.fingerprint() {
+    if model.model.is_fitted_to(training.dataset()) != Some(true) {
         let problem = "a check needs the very rows, and weights, that the model was fitted to; these differ";
         return Err(PyValueError::new_err(problem));
     }

@@ -191,7 +191,7 @@ impl Plan {
             let encoder = plan.encoder();
             let (_, mut notes) = Encoder::learn_summary(&summary, encoder.roles(), encoder.missing_inputs())?;
             let fitted = plan.finish(&summary, sums, blocks)?;
-            notes.extend(encoder.suspicions(&fitted.sample));
+            notes.extend(encoder.suspicions(&fitted.sample, None));
             scored(fitted, encoder.clone(), notes, plan.seed())
         })?;
         let (model, training) = fitted.map_err(Failure::from)?;

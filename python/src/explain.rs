@@ -137,7 +137,7 @@ pub fn report(
         training.as_ref().map(|training| training.rows.iter().map(|row| row + 1).collect()).unwrap_or_default();
     let origin = vec![
         ("program".into(), format!("rffblr {} for Python", env!("CARGO_PKG_VERSION"))),
-        ("SHA-256 of the training data".into(), model.model.fingerprint().to_owned()),
+        ("SHA-256 of the training data".into(), model.model.fingerprint().unwrap_or("not known").to_owned()),
     ];
     let noticed = training.as_ref().map_or(&[][..], |training| &training.notes);
     let warnings: Vec<Note> = noticed.iter().filter(|note| note.is_warning()).cloned().collect();

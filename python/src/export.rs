@@ -47,8 +47,12 @@ pub fn export(
 /// The error with the settings that help.
 fn told(problem: ExportError) -> PyErr {
     let advice = match &problem {
-        ExportError::TooLarge { fits_without: true, .. } => "; use interval=None, or fit with sparsity=0.75",
-        ExportError::TooLarge { .. } | ExportError::TooWide { .. } => "; fit with sparsity=0.75, or use to=\"onnx\"",
+        ExportError::TooLarge { fits_without: true, .. } => {
+            "; use interval=None, or fit with form=Sinusoids(sparsity=0.75)"
+        }
+        ExportError::TooLarge { .. } | ExportError::TooWide { .. } => {
+            "; fit with form=Sinusoids(sparsity=0.75), or use to=\"onnx\""
+        }
         _ => "",
     };
     match problem {

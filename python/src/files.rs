@@ -5,7 +5,7 @@ use crate::model::{Model, named, told_of};
 use crate::patience::{Progress, patiently};
 use crate::training::{Training, missing_of, told};
 use pyo3::prelude::*;
-use rffblr::data::{EncodeError, Encoder, Note, RoleChoice, Roles, TrainingTable, Weights};
+use rffblr::data::{Encoder, Note, RoleChoice, Roles, TrainingTable, Weights};
 use rffblr::drawn::{BLOCK, Streamed};
 use rffblr::metrics::SplitBy;
 use rffblr::{Error, Iteration, PredictionColumns, Result, Settings};
@@ -173,7 +173,7 @@ pub fn predict_files(
         let (mut rows, mut notes) = (0, Vec::<Note>::new());
         for block in parts.blocks(&parts.declared_types(), BLOCK) {
             let block = block?;
-            let (inputs, more) = encoder.inputs(&block.table).map_err(|problem| counted(problem, block.first_row))?;
+            let (inputs, more) = encoder.inputs(&block.table).map_err(|problem| block.placed(problem.into()))?;
             let known = |note: &Note| notes.iter().any(|old| old.kind == note.kind && old.columns == note.columns);
             let new: Vec<Note> = more.into_iter().filter(|note| !known(note)).collect();
             notes.extend(new);
@@ -188,14 +188,4 @@ pub fn predict_files(
     })?;
     let (rows, notes) = done.map_err(Failure::from)?;
     Ok((rows, told(&notes)))
-}
-
-/// The error with the row counted from the first of all rows.
-fn counted(problem: EncodeError, first_row: u64) -> EncodeError {
-    match problem {
-        EncodeError::MissingInput { column, row } => {
-            EncodeError::MissingInput { column, row: row + first_row as usize }
-        }
-        other => other,
-    }
 }

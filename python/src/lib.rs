@@ -51,6 +51,7 @@ fn write_whole(path: PathBuf, text: &str) -> PyResult<()> {
 fn _rffblr(module: &Bound<'_, PyModule>) -> PyResult<()> {
     patience::silence_own_threads();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("BUILD", rffblr_methods::VERSION)?;
     module.add("PRESETS", PRESETS.map(|(name, ..)| name).to_vec())?;
     module.add_class::<model::Model>()?;
     module.add_class::<baseline::Baseline>()?;

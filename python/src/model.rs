@@ -184,7 +184,7 @@ impl Model {
     /// The same if these are all the rows it was fitted to.
     fn whole_training(&self, py: Python<'_>, what: &str) -> PyResult<&Arc<Training>> {
         let training = self.training(py, what)?;
-        match training.lent.is_some() || training.data.fingerprint() == self.model.fingerprint() {
+        match training.lent.is_some() || self.model.is_fitted_to(&training.data) == Some(true) {
             true => Ok(training),
             false => Err(PyValueError::new_err(format!(
                 "{what} needs all training rows, and of those in files a sample is kept; fit the model to an array or a \
@@ -246,7 +246,7 @@ impl Model {
     /// Whether the data are still those of the fit: an array of the caller may have been written to.
     fn is_unchanged(&self, py: Python<'_>, training: &Training) -> bool {
         let Some(lent) = &training.lent else { return true };
-        lent.is_in_place(py) && py.detach(|| training.data.fingerprint()) == self.model.fingerprint()
+        lent.is_in_place(py) && py.detach(|| self.model.is_fitted_to(&training.data)) == Some(true)
     }
 }
 
@@ -376,9 +376,9 @@ impl Model {
     /// Why something is not available: training data are missing, or this form of model does not have it.
     fn absent(&self, py: Python<'_>, what: &str) -> Option<String> {
         let without = match self.model.settings().form {
-            Form::Sinusoids { .. } => Some("sinusoids have no kernel view; fit the kernel machine, without sparsity"),
+            Form::Sinusoids { .. } => Some("sinusoids have no kernel view; fit with form=Exact()"),
             Form::Drawn { .. } => {
-                Some("cosines drawn from a learned kernel have no kernel view; fit with preset=\"exact\"")
+                Some("cosines drawn from a learned kernel have no kernel view; fit with form=Exact()")
             }
             _ => None,
         };
@@ -463,26 +463,29 @@ impl Model {
     }
 
     /// Writes the model file, whole or not at all.
-    fn save(&self, path: PathBuf) -> PyResult<()> {
-        Ok(self.model.save(&path).map_err(Failure::from)?)
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let model = self.model.clone();
+        Ok(heard(py, 1, move || model.save(&path))?.map_err(Failure::from)?)
     }
 
     /// Reads a model file.
     #[staticmethod]
-    fn load(path: PathBuf) -> PyResult<Model> {
-        Ok(Model::of(rffblr::Model::load(&path).map_err(Failure::from)?, None))
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Model> {
+        let model = heard(py, 1, move || rffblr::Model::load(&path))?;
+        Ok(Model::of(model.map_err(Failure::from)?, None))
     }
 
     /// The text of the model file.
-    fn to_json(&self) -> PyResult<String> {
-        Ok(self.model.to_json().map_err(Failure::from)?)
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        let model = self.model.clone();
+        Ok(heard(py, 1, move || model.to_json())?.map_err(Failure::from)?)
     }
 
     /// The model that a pickle holds.
     #[staticmethod]
-    fn restore(text: &str, training: Option<Stored<'_>>) -> PyResult<Model> {
-        let model = rffblr::Model::from_json(text).map_err(Failure::from)?;
-        let mut out = Model::of(model, None);
+    fn restore(py: Python<'_>, text: String, training: Option<Stored<'_>>) -> PyResult<Model> {
+        let model = heard(py, 1, move || rffblr::Model::from_json(&text))?;
+        let mut out = Model::of(model.map_err(Failure::from)?, None);
         if let Some((inputs, targets, weights, rows, unused)) = training {
             let [inputs, targets, unused] = [inputs, targets, unused].map(|array| matrix(&array.readonly()));
             let names = (out.model.input_names().to_vec(), out.model.target_names().to_vec());
@@ -509,7 +512,7 @@ impl Model {
         // Data that are not what they were would be of no use to the model that is made again.
         let training = this.training.as_ref().filter(|training| this.is_unchanged(py, training));
         let training = training.map(stored).transpose()?;
-        Ok((slf.get_type().getattr("restore")?, (this.to_json()?, training)))
+        Ok((slf.get_type().getattr("restore")?, (this.to_json(py)?, training)))
     }
 
     /// A copy of what never changes is itself.
@@ -628,9 +631,9 @@ impl Model {
         self.model.nugget_std()
     }
 
-    /// SHA-256 of the training data.
+    /// SHA-256 of the training data, if it is known.
     #[getter]
-    fn fingerprint(&self) -> &str {
+    fn fingerprint(&self) -> Option<&str> {
         self.model.fingerprint()
     }
 }

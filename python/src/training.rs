@@ -107,7 +107,7 @@ impl Given<'_> {
         if let Some(weights) = self.weights()? {
             data = data.with_weights(weights)?;
         }
-        notes.extend(encoder.suspicions(&data));
+        notes.extend(encoder.suspicions(&data, Some(&rows)));
         let unused = Mat::zeros(0, inputs.ncols());
         Ok(Some(Training { encoder, data, lent: Some(lent), rows, unused, notes }))
     }

@@ -21,7 +21,8 @@ def smooth(rows=80, inputs=3, targets=2, seed=0, noise=0.1):
 @pytest.fixture
 def command(tmp_path):
     """Runs the real command in a folder of its own and returns what it wrote to standard output."""
-    binary = os.environ.get("RFFBLR_BINARY", ROOT / "target" / "debug" / "rffblr")
+    usual = ROOT / "target" / "debug" / ("rffblr.exe" if os.name == "nt" else "rffblr")
+    binary = os.environ.get("RFFBLR_BINARY", usual)
     if not Path(binary).exists():
         pytest.fail(f"{binary} is not there: build the command, or name it in RFFBLR_BINARY")
 

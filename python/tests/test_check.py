@@ -54,11 +54,12 @@ def test_what_is_beside_it_and_its_error():
         known = ~np.isnan(Y[:, 0])
         assert check.targets[f"{name}_r2"][0] == pytest.approx(r2_score(Y[known, 0], prediction[known, 0]), abs=1e-9)
         assert check[f"{name}_r2"] == pytest.approx(metrics.r2_task(Y, prediction), abs=1e-9)
-    # The jackknife over folds, for the second target.
+    # That of a ratio of sums over folds, to first order, for the second target.
     held_out = cross_val_predict(RFFBLRRegressor(), X, Y, cv=cv)[:, 1]
-    parts = [np.setdiff1d(np.arange(60), test) for _, test in cv.split(X)]
-    left = np.array([r2_score(Y[rows, 1], held_out[rows]) for rows in parts])
-    assert check.targets["r2_se"][1] == pytest.approx(np.sqrt(4 / 5 * ((left - left.mean()) ** 2).sum()), abs=1e-9)
+    errors, spread = (Y[:, 1] - held_out) ** 2, (Y[:, 1] - Y[:, 1].mean()) ** 2
+    moves = [errors[test].sum() - errors.sum() / spread.sum() * spread[test].sum() for _, test in cv.split(X)]
+    expected = np.sqrt(5 / 4 * np.square(moves).sum()) / spread.sum()
+    assert check.targets["r2_se"][1] == pytest.approx(expected, abs=1e-9)
 
 
 def test_numbers_are_those_of_the_command_line(command):
@@ -73,6 +74,7 @@ def test_numbers_are_those_of_the_command_line(command):
     assert (check.split, check.folds, check.rows) == ("random folds", 5, 60)
 
 
+@pytest.mark.filterwarnings("ignore:Intervals of")
 def test_groups_are_held_out_whole():
     rng = np.random.default_rng(0)
     animal = pd.Series(np.repeat([f"a{i}" for i in range(12)], 5), name="animal")
@@ -80,8 +82,14 @@ def test_groups_are_held_out_whole():
     X = np.column_stack([tag, rng.normal(size=60)])
     y = 3 * rng.normal(size=12)[tag.astype(int)] + X[:, 1]
     model = RFFBLRRegressor().fit(X, y)
-    alone, together = model.check(X, y).r2, model.check(X, y, groups=animal)
+    alone = model.check(X, y).r2
+    lower, upper = model.predict_interval(X)
+    # What no row of a group says of another group: intervals become as wide as the refits show.
+    with pytest.warns(UserWarning, match='Intervals of "y1" are [0-9.]+ times as wide'):
+        together = model.check(X, y, groups=animal)
     assert alone > 0.8 and together.r2 < 0.5
+    below, above = model.predict_interval(X)
+    assert np.all(above - below > 1.5 * (upper - lower))
     assert together.split == "whole groups of animal held out"
     assert model.check(X, y, groups=animal, cv=12).r2 == pytest.approx(
         model.check(X, y, cv=LeaveOneGroupOut(), groups=animal).r2, abs=1e-9

@@ -57,6 +57,7 @@ def test_a_model_fitted_here_predicts_the_same_from_the_shell(command, settings,
     assert "computes what it stored" in command("verify", "model.json")
 
 
+@pytest.mark.filterwarnings("ignore:Intervals of")
 @pytest.mark.parametrize("settings, flags", FORMS)
 def test_a_model_fitted_in_the_shell_predicts_the_same_here(command, settings, flags):
     X, Y = survey()

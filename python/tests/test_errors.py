@@ -13,7 +13,7 @@ def test_files(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere.json"):
         RFFBLRRegressor.load(tmp_path / "nowhere.json")
     (tmp_path / "broken.json").write_text('{"format": "rffblr-model"')
-    with pytest.raises(ValueError, match="broken.json: not a complete JSON file"):
+    with pytest.raises(ValueError, match="broken.json: the file ends too early"):
         RFFBLRRegressor.load(tmp_path / "broken.json")
     X, Y = smooth()
     model = RFFBLRRegressor().fit(X, Y)

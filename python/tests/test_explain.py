@@ -2,9 +2,7 @@
 
 import itertools
 import math
-import sys
 import time
-import types
 
 import numpy as np
 import pytest
@@ -134,12 +132,11 @@ def test_a_loaded_model_explains_as_far_as_its_file_goes(form, tmp_path):
     np.testing.assert_allclose(near.base, model.predict(X[:5]).mean(axis=0), rtol=0, atol=1e-9)
 
 
-def test_explanations_of_shap(monkeypatch):
-    try:
-        import shap
-    except ImportError:
-        shap = types.SimpleNamespace(Explanation=types.SimpleNamespace)
-        monkeypatch.setitem(sys.modules, "shap", shap)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_explanations_of_shap():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    shap = pytest.importorskip("shap")
     X, Y = smooth()
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(kind=np.where(X[:, 0] > 0, "high", "low"), same=1.0)
     parts = RFFBLRRegressor().fit(frame, Y).explain(frame[:4], return_std=True)
@@ -148,6 +145,10 @@ def test_explanations_of_shap(monkeypatch):
     assert both.values.shape == (4, 4, 2) and both.base_values.shape == (4, 2)
     np.testing.assert_array_equal(second.values, parts.shapley[..., 1])
     np.testing.assert_allclose(second.base_values + second.values.sum(axis=1), parts.prediction[:, 1], atol=1e-9)
+    assert isinstance(second[0], shap.Explanation) and second[0].output_names == "y2"
+    axes = shap.plots.waterfall(second[0], show=False)
+    assert any("kind" in label.get_text() for label in axes.get_yticklabels())
+    shap.plots.beeswarm(second, show=False)
     with pytest.raises(ValueError, match="there is no target 'lead'"):
         parts.to_shap("lead")
 

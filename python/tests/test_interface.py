@@ -23,16 +23,18 @@ OWN = {
     "n_jobs": None,
     "verbose": 0,
 }
+# Settings of the library that belong to no form.
+COMMON = {"max_iterations": None, "target_transform": None, "device": None}
 
 
 def test_every_setting_of_the_library_is_a_parameter_of_the_estimator_or_of_a_form():
     found = {name: parameter.default for name, parameter in inspect.signature(RFFBLRRegressor).parameters.items()}
-    assert found == {**OWN, "form": None, "max_iterations": None, "target_transform": None}
+    assert found == {**OWN, **COMMON, "form": None}
     forms = {name for form in FORMS for name in form().get_params()}
-    assert forms | {"max_iterations", "target_transform", "seed"} == {name for name, *_ in _rffblr.settings()}
+    assert forms | set(COMMON) | {"seed"} == {name for name, *_ in _rffblr.settings()}
     text = " ".join(inspect.getdoc(RFFBLRRegressor).split())
     for name, meaning, _, of_cosines, defaults in _rffblr.settings():
-        if name in ("max_iterations", "target_transform"):
+        if name in COMMON:
             assert f"{meaning}. [{defaults}]" in text
         elif name != "seed":
             assert any(meaning in " ".join(inspect.getdoc(form).split()) for form in FORMS), name
@@ -50,6 +52,16 @@ def test_giving_a_default_changes_nothing():
             given = RFFBLRRegressor(preset=preset, max_iterations=20, form=type(form)(**{name: value})) if preset != "default" else None
             assert given is None or given.fit(X, Y).model_.to_json() == plain.model_.to_json(), name
         assert RFFBLRRegressor(**plain.settings_).fit(X, Y).model_.to_json() == plain.model_.to_json()
+
+
+def test_settings_that_were_used_say_what_weights_and_gaps_mean(tmp_path):
+    X, Y = smooth(rows=40)
+    weights = np.linspace(0.5, 3, 40)
+    model = RFFBLRRegressor(weights="repeats", missing="error").fit(X, Y, sample_weight=weights)
+    again = RFFBLRRegressor(**model.settings_).fit(X, Y, sample_weight=weights)
+    assert again.model_.to_json() == model.model_.to_json()
+    model.save(tmp_path / "model.json")
+    assert repr(RFFBLRRegressor.load(tmp_path / "model.json").settings_) == repr(model.settings_)
 
 
 def test_forms_are_parameters_for_scikit_learn():
@@ -110,8 +122,8 @@ def test_a_setting_left_out_is_the_preset():
     X, Y = smooth()
     for preset in _rffblr.PRESETS:
         fitted = dict(RFFBLRRegressor(preset=preset).fit(X, Y).model_.settings())
-        of_cosines = {name for name, _, _, drawn, _ in _rffblr.settings() if drawn}
-        own = {"cosines": {"features", "precision"}, "paper": of_cosines, "authors": of_cosines}.get(preset, {"sparsity"})
+        of_cosines = {name for name, _, _, drawn, _ in _rffblr.settings() if drawn} - {"effort"}
+        own = {"cosines": {"features", "precision", "effort"}, "paper": of_cosines, "authors": of_cosines}.get(preset, {"sparsity"})
         assert set(fitted) == {"max_iterations", "seed", "target_transform"} | own
         for name, _, _, _, defaults in _rffblr.settings():
             # The number that was chosen for the rows takes the place of "automatic".

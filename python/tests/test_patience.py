@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -20,7 +22,7 @@ def busy():
 
 
 def interrupted(work, after):
-    """Seconds from an interrupt to the end of the work that it ended."""
+    """Seconds from an interrupt to its exception, and to the end of the library's last thread."""
     asked = []
 
     def interrupt():
@@ -38,7 +40,21 @@ def interrupted(work, after):
     finally:
         timer.join()
         signal.signal(signal.SIGINT, before)
-    return raised - asked[0]
+    end = asked[0] + 60
+    while busy() and time.monotonic() < end:
+        time.sleep(0.005)
+    return raised - asked[0], time.monotonic() - asked[0]
+
+
+def assert_soon(work, after):
+    """Asserts that an interrupt is raised within 0.1 s and the last thread ends within 0.3 s, in one of eight tries: other programs
+    have a part of the machine too."""
+    tries = []
+    for _ in range(8):
+        tries.append(interrupted(work, after))
+        if tries[-1][0] < 0.1 and tries[-1][1] < 0.3:
+            return
+    pytest.fail(f"seconds until it was raised, and until all ended: {tries}")
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
@@ -48,13 +64,8 @@ def interrupted(work, after):
 )
 def test_an_interrupt_is_raised_promptly_and_the_work_ends(estimator, rows):
     X, Y = smooth(rows=rows, inputs=10, targets=4)
-    delay = interrupted(lambda: estimator.fit(X, Y), after=0.5)
-    assert delay < 1.0  # 0.05 s on a machine that has nothing else to do
+    assert_soon(lambda: estimator.fit(X, Y), after=0.5)
     assert not hasattr(estimator, "model_")
-    end = time.monotonic() + 60
-    while busy() and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not busy()
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at /proc")
@@ -81,12 +92,44 @@ def test_questions_hear_an_interrupt(question, tmp_path):
         while True:  # until one that takes long enough, or the next, is interrupted
             question(model, X, tmp_path / "page.html")
 
-    assert interrupted(ask, after=0.1) < 1.0
-    # And the threads of the library do not go on for long: 0.1 s on a machine that has nothing else to do.
-    end = time.monotonic() + 10.0
-    while busy() and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not busy()
+    assert_soon(ask, after=0.1)
+
+
+READ_SLOWLY = """
+import os, signal, sys, threading, time
+from rffblr import RFFBLRRegressor
+
+pipe, model = sys.argv[1:]
+os.mkfifo(pipe)
+
+
+def write():
+    time.sleep(0.2)  # until the model is waited for
+    with open(model, "rb") as file, open(pipe, "wb") as to:
+        to.write(file.read())
+
+
+threading.Thread(target=write).start()
+print(RFFBLRRegressor.load(pipe).predict([[0.0, 0.0, 0.0]]).shape)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+asked = []
+threading.Timer(0.2, lambda: (asked.append(time.monotonic()), os.kill(os.getpid(), signal.SIGINT))).start()
+try:
+    RFFBLRRegressor.load(pipe)
+except KeyboardInterrupt:
+    print("raised", time.monotonic() - asked[0] < 1.0, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_other_threads_go_on_while_a_model_is_loaded_and_it_can_be_interrupted(tmp_path):
+    X, Y = smooth(rows=30)
+    RFFBLRRegressor().fit(X, Y).save(tmp_path / "model.json")
+    command = [sys.executable, "-c", READ_SLOWLY, str(tmp_path / "pipe"), str(tmp_path / "model.json")]
+    # With the lock held, the thread that writes would never get to write, and this would take for ever.
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert ran.stdout == "(1, 2)\nraised True\n", ran.stderr
 
 
 def test_other_threads_go_on_during_a_fit():
@@ -125,6 +168,7 @@ def test_fits_in_several_threads_do_not_disturb_each_other():
     assert all(np.array_equal(one, alone) for one in found)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fit_survives_a_fork():
     X, Y = smooth()
     RFFBLRRegressor(n_jobs=2).fit(X, Y)

@@ -89,6 +89,39 @@ function newTable() {
     .map((row, n) => ({ ...row, age: String(50.5 + n * 2.1), glucose: row.glucose || "91.5" }));
 }
 
+/**
+ * Lengths of stay, skewed and positive, which are learned as a transform; visits on dates, hospitals whose names end in
+ * numbers of which some end others, a number that is mostly zero; a second target that is not transformed.
+ */
+function skewedTable() {
+  const draw = (n, d) => (((Math.sin(n * 12.9898 + d * 78.233) * 43758.5453) % 1) + 1) % 1;
+  return Array.from({ length: 160 }, (_, n) => {
+    const age = 20 + 70 * draw(n, 0);
+    const hospital = Math.floor(draw(n, 1) * 21) + 1;
+    const rock = n % 10 === 3 ? 1 : 0;
+    const noise = draw(n, 2) + draw(n, 3) + draw(n, 4) - 1.5;
+    return {
+      age: age.toFixed(1),
+      hospital: `Hospital of the city number ${hospital > 10 ? 100 + hospital - 10 : hospital}`,
+      rock,
+      day: new Date(Date.UTC(2020, 0, 1 + Math.floor(700 * draw(n, 5)))).toISOString().slice(0, 10),
+      crp: Math.exp(2 + 3 * draw(n, 6)).toFixed(1),
+      stay: Math.exp(0.02 * age + 0.1 * (hospital % 5) + 0.8 * rock + 0.9 * noise).toFixed(3),
+      pain: (5 + rock + 2 * noise + 0.02 * age).toFixed(3),
+    };
+  });
+}
+
+/** Six targets with long names that differ at their ends. */
+function sixTargets() {
+  return Array.from({ length: 60 }, (_, n) => {
+    const row = { a: Math.sin(n * 1.3).toFixed(4), b: Math.cos(n * 2.1).toFixed(4) };
+    for (let c = 1; c <= 6; c++)
+      row[`concentration in the sample of the year ${2000 + c}`] = (Number(row.a) * c + Number(row.b) + Math.sin(n * c * 3.7)).toFixed(4);
+    return row;
+  });
+}
+
 const LABELS = "name,label,unit\nage,Age at entry,years\nglucose,Blood glucose,mg/dl\n";
 
 /** Fits and reports every kind of model; gives the path of each page. */
@@ -97,6 +130,9 @@ export function makeReports() {
   writeFileSync(join(folder, "wide.csv"), csv(wideTable()));
   writeFileSync(join(folder, "unseen.csv"), csv(newTable()));
   writeFileSync(join(folder, "labels.csv"), LABELS);
+  writeFileSync(join(folder, "skewed.csv"), csv(skewedTable()));
+  writeFileSync(join(folder, "skewed-labels.csv"), "name,label,unit\nstay,Length of stay,days\n");
+  writeFileSync(join(folder, "six.csv"), csv(sixTargets()));
   const fit = (name, ...flags) =>
     rffblr("fit", "train.csv", "--targets", "last:2", "-o", `${name}.json`, "-q", ...flags);
   fit("kernel", "--weight", "weight");
@@ -104,6 +140,8 @@ export function makeReports() {
   fit("sinusoids", "--ignore", "weight", "--sparsity", "0.75");
   fit("cosines", "--ignore", "weight", "--preset", "paper", "--links", "true", "--max-iterations", "80");
   rffblr("fit", "wide.csv", "--targets", "y", "-o", "wide.json", "-q", "--check", "2");
+  rffblr("fit", "skewed.csv", "--targets", "stay,pain", "--transform", "none,stay=asinh", "-o", "skewed.json", "-q", "--check", "2");
+  rffblr("fit", "six.csv", "--targets", "last:6", "-o", "six.json", "-q", "--check", "2");
   const report = (page, ...words) => {
     rffblr("report", ...words, "-o", `${page}.html`, "-q");
     return join(folder, `${page}.html`);
@@ -119,6 +157,8 @@ export function makeReports() {
     sinusoidsAlone: report("sinusoids-alone", "sinusoids.json"),
     newRows: report("new-rows", "kernel.json", "unseen.csv"),
     wide: report("wide", "wide.json", "wide.csv"),
+    skewed: report("skewed", "skewed.json", "skewed.csv", "--labels", "skewed-labels.csv"),
+    six: report("six", "six.json", "six.csv"),
   };
 }
 

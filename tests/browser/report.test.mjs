@@ -37,6 +37,8 @@ const ABSENT = {
   sinusoidsAlone: ["links", ...DATA, ...LEARNED],
   newRows: ["sinusoids", "influence"],
   wide: ["sinusoids", "relevance", "correlation"],
+  skewed: ["sinusoids"],
+  six: ["sinusoids"],
 };
 /** Of one target nothing is said about several. */
 const GONE = { wide: ["correlation"] };
@@ -371,7 +373,13 @@ test("a training row can be loaded into the what-if panel", async () => {
 test("the what-if panel starts from a real central row, and says what the changes do to every target", async () => {
   const { page, close } = await open(pages.kernel);
   const start = await page.locator("#what-if-row option:checked").textContent();
-  const number = Number(start.match(/^the most central row, row (\d+)$/)[1]);
+  const number = Number(start.match(/^row (\d+) \(most central\)$/)[1]);
+  const cut = await page.locator("#what-if-row").evaluate((node) => {
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = getComputedStyle(node).font;
+    return pen.measureText(node.selectedOptions[0].textContent).width > node.clientWidth - 20;
+  });
+  assert.ok(!cut, "the row is cut off");
   agrees((await answer(page)).mean, predict("kernel.json", table()).glucose[number - 1], "central row");
   const cells = () =>
     page.locator("#what-if-targets tbody tr").evaluateAll((all) => all.map((row) => [...row.children].map((c) => c.textContent)));
@@ -404,6 +412,13 @@ test("the what-if panel says when it is asked about what the data do not know", 
   assert.match(await page.locator("#what-if .field .flag", { hasText: "observed" }).textContent(), /20.* to 80/);
   await fill(page, { age: 50 });
   assert.ok(await far.isHidden());
+  // Two inputs that were never missing, and are now.
+  await fill(page, { dose: null });
+  assert.match(await far.textContent(), /Beyond the data: dose/);
+  assert.match(await page.locator("#what-if .field .flag", { hasText: "missing" }).textContent(), /never missing/);
+  await fill(page, { dose: 1, colour: null });
+  assert.ok(await far.isHidden(), "colour has gaps in the data");
+  await fill(page, { colour: "red" });
   // An unseen level is no surer than those that are known.
   const widths = {};
   for (const colour of ["red", "green", "blue", "(another)"]) {
@@ -425,6 +440,20 @@ test("rows are found by number and by value", async () => {
   await page.fill("#local-search", "colour red");
   const red = table().flatMap((row, n) => (row.colour === "red" ? [`row ${n + 1}`] : []));
   assert.deepEqual(await options(), red.filter((row) => all.includes(row)));
+  // A whole cell counts before a part of one, and a decimal number is a value.
+  const first = await page.evaluate(() => [short(facts.quality.rows.number[facts.local.rows[3]]), cellOf(facts, 1, facts.local.rows[3])]);
+  await page.fill("#local-search", `dose = ${first[1]}`);
+  assert.ok((await options()).includes(`row ${first[0]}`));
+  await page.fill("#local-search", first[1]);
+  assert.ok((await options()).includes(`row ${first[0]}`), `${first}: ${await options()}`);
+  const found = await page.evaluate(() => {
+    const own = cellOf;
+    cellOf = (_, input, at) => (input ? "" : at % 2 ? "male" : "female");
+    const rows = foundRows(facts, "male").map((i) => facts.local.rows[i] % 2);
+    cellOf = own;
+    return rows;
+  });
+  assert.ok(found.length > 10 && found.every((odd) => odd === 1), `${found}`);
   await page.fill("#local-search", "nothing like it");
   assert.equal((await options()).length, 0);
   await close();
@@ -458,11 +487,12 @@ test("hits and misses differ by shape", async () => {
 });
 
 test("names that are cut short stay apart, and nothing is clipped between 360 and 1600 pixels", async () => {
-  for (const kind of ["wide", "kernel", "sinusoidsWithoutRows"]) {
-    for (const width of [360, 760, 1600]) {
+  for (const kind of ["wide", "kernel", "sinusoidsWithoutRows", "six", "skewed"]) {
+    for (const width of kind === "six" ? [360, 768, 1280] : [360, 760, 1600]) {
       const { page, problems, close } = await open(pages[kind], { viewport: { width, height: 900 } });
       const wrong = await page.evaluate(() => {
         const out = [];
+        const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
         if (document.documentElement.scrollWidth > innerWidth) out.push(`page is ${document.documentElement.scrollWidth} wide`);
         for (const svg of document.querySelectorAll("main svg[role=img]")) {
           const id = svg.closest("figure[id]").id;
@@ -479,8 +509,14 @@ test("names that are cut short stay apart, and nothing is clipped between 360 an
             if (names.some((name) => name.includes("…")) && new Set(names).size < names.length) out.push(`${id}: two ticks are called alike`);
             for (const [i, [name, a]] of ticks.entries())
               for (const [other, b] of ticks.slice(i + 1))
-                if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4)
-                  out.push(`${id}: ${name} covers ${other}`);
+                if (over(a, b)) out.push(`${id}: ${name} covers ${other}`);
+          }
+          // Texts of different kinds, such as the label of an axis and its ticks.
+          const card = svg.closest("figure[id]").getBoundingClientRect();
+          const texts = [...svg.querySelectorAll("text")].filter((text) => text.textContent.trim()).map((text) => [text.textContent, text.getBoundingClientRect()]);
+          for (const [i, [text, a]] of texts.entries()) {
+            if (a.right > card.right + 1 || a.left < card.left - 1) out.push(`${id}: ${text} leaves the card`);
+            for (const [other, b] of texts.slice(i + 1)) if (over(a, b)) out.push(`${id}: ${text} covers ${other}`);
           }
         }
         return [...new Set(out)];
@@ -492,13 +528,117 @@ test("names that are cut short stay apart, and nothing is clipped between 360 an
   }
 });
 
-test("where no row is near, nothing is drawn; colours have a scale", async () => {
+test("of a transformed target, predictions are in its unit and what explains them is on the scale of the transform", async () => {
+  const { page, close } = await open(pages.skewed);
+  const { scale, rows, local } = await page.evaluate(() => ({ scale: facts.model.scale_of, rows: facts.quality.rows, local: facts.local.rows }));
+  assert.match(scale[0], /^asinh\(/);
+  assert.equal(scale[1], "pain");
+  const finding = (id) => page.locator(`#${id} .finding`).textContent();
+  for (const i of [0, 40, 120]) {
+    const at = local[i];
+    await page.selectOption("#local-row", String(i));
+    const said = (await finding("local")).match(/predicted (\S+) days \((\S+) to (\S+)\), observed (\S+);/).slice(1).map(Number);
+    const expected = [rows.mean, rows.lower, rows.upper, rows.observed].map((table) => Number(table[0][at].toPrecision(4)));
+    assert.deepEqual(said, expected);
+    assert.ok(said[0] > said[1] && said[0] < said[2], `${said}`);
+    // Nothing that is in days has a place in the drawing.
+    assert.equal(await page.locator("#local svg [stroke-dasharray]").count(), 0);
+    assert.match(await page.locator("#local .note").textContent(), new RegExp(`predicted ${said[0]} days, observed ${said[3]} days`));
+  }
+  for (const id of ["partial", "swarm", "surface", "local", "kernel"]) {
+    const texts = await page.locator(`#${id} svg text`).allTextContents();
+    assert.ok(texts.every((text) => !/days/.test(text)), `${id}: ${texts.filter((text) => /days/.test(text))}`);
+  }
+  for (const id of ["partial", "swarm", "surface"]) {
+    assert.ok((await finding(id)).includes("asinh(Length of stay/"), await finding(id));
+    assert.doesNotMatch(await finding(id), /days/);
+  }
+  assert.match((await page.locator("#local svg text").allTextContents()).join(), /asinh\(Length of stay/);
+  assert.match(await finding("observed"), /off by \S+ days/);
+  await choose(page, 1);
+  assert.equal(await page.locator("#scale-note").textContent(), "");
+  assert.ok(await page.locator("#scale-note").isHidden());
+  assert.ok((await page.locator("#local svg [stroke-dasharray]").count()) > 0);
+  await close();
+});
+
+test("the largest part of a prediction may be that of the other inputs; intervals are named where there are any", async () => {
+  const { page, close } = await open(pages.wide);
+  const found = await page.evaluate(() => {
+    const { local } = facts;
+    const figure = SINGLE_FIGURES[0];
+    local.rest[0][0] = 1e4;
+    const std = local.parts[0].map((row) => row.map((part) => [...part]));
+    const with_ = ((local.parts[0][0][0][2] = 1), figure.read(facts));
+    local.parts[0][0].forEach((part) => (part[2] = null));
+    figure.row = 0;
+    return { finding: figure.finding(facts, 0), with_, without: figure.read(facts), others: local.others };
+  });
+  assert.match(found.finding, new RegExp(`largest part: ${found.others} other inputs \\(\\+1e?`));
+  assert.match(found.with_, /Thin lines/);
+  assert.doesNotMatch(found.without, /Thin lines/);
+  await close();
+});
+
+test("names that are cut short can be those of one level only, and counts are not cut", async () => {
+  const { page, close } = await open(pages.skewed, { viewport: { width: 360, height: 740 } });
+  const { wrong, counts } = await page.evaluate(() => {
+    const all = Array.from({ length: 120 }, (_, i) => `Hospital of the city number ${i + 1}`);
+    const wrong = [60, 90, 120].flatMap((room) => {
+      const [first, ...rest] = shortened(["Hospital of the city number 18", "Hospital of the city number 7"], room, all);
+      const [head, tail] = first.split("…");
+      const means = all.filter((name) => name.startsWith(head) && name.endsWith(tail));
+      return means.length === 1 && widthOf(first) <= room ? [] : [`${first} is one of ${means.length}`];
+    });
+    const texts = [...document.querySelectorAll("#partial svg text")].map((text) => text.textContent);
+    return { wrong, counts: texts.filter((text) => /\(\d/.test(text)) };
+  });
+  assert.deepEqual([wrong, counts], [[], []]);
+  await close();
+});
+
+test("captions say on how many rows something was measured", async () => {
   const { page, close } = await open(pages.kernel);
-  const { shown, near } = await page.evaluate(() => ({
-    shown: document.querySelectorAll('#surface svg:first-of-type [data-mark="cell"] > *').length,
+  const read = (id) => page.locator(`#${id} .read`).first().textContent();
+  const texts = () => page.evaluate(() => LEARNED_FIGURES.map((figure) => (typeof figure.read === "string" ? figure.read : figure.read(facts))).join(" "));
+  assert.doesNotMatch((await texts()).replace(/Explained are.*?\./, ""), /\d+ of \d+ rows/);
+  await page.evaluate(() => {
+    Object.assign(facts.learned.relevance, { rows: 44, interval_rows: 12 });
+    facts.learned.averaged_over = 60;
+  });
+  const thinned = await texts();
+  assert.match(thinned, /Measured on 44 of 90 rows, spread evenly\. The intervals rest on 12 rows/);
+  assert.equal(thinned.match(/stay as they are in 60 of 90 rows, spread evenly/g).length, 2);
+  await close();
+});
+
+test("dates are dates", async () => {
+  const { page, close } = await open(pages.skewed);
+  const i = await page.evaluate(() => facts.inputs.indexOf("day"));
+  const [curve, cell, csv] = await page.evaluate(
+    (i) => {
+      const box = [...document.querySelectorAll("#partial .several > div")].find((node) => node.querySelector("h4").textContent === "day");
+      const rows = LEARNED_FIGURES.find((f) => f.id === "partial").table(facts, 0).filter((d) => d.input === "day");
+      return [box ? [...box.querySelectorAll("text")].map((t) => t.textContent) : null, cellOf(facts, i, 0), rows.map((d) => d.value)];
+    },
+    i,
+  );
+  assert.match(cell, /^202[01]-\d\d-\d\d$/);
+  if (curve) assert.ok(curve.some((text) => /^202[01]-\d\d-\d\d$/.test(text)) && !curve.some((text) => /^\d{3}$/.test(text)), `${curve}`);
+  assert.ok(csv.every((value) => /^202[01]-\d\d-\d\d/.test(value)), `${csv[0]}`);
+  await close();
+});
+
+test("where no row is near, cells are hatched; colours have a scale", async () => {
+  const { page, close } = await open(pages.kernel);
+  const found = await page.evaluate(() => ({
+    hatched: document.querySelectorAll('#surface [data-mark="cell"][fill="url(#hatch)"] > *, #surface [data-mark="cell"] > [fill="url(#hatch)"]').length,
+    empty: surfaceOf(facts, 0).filter((d) => d.rows === 0).length,
     near: surfaceOf(facts, 0).filter((d) => d.rows > 0).length,
+    legend: document.querySelector("#surface .legend")?.textContent,
   }));
-  assert.ok(shown >= near && near > 0);
+  assert.ok(found.near > 0 && found.empty > 0 && found.hatched === found.empty, JSON.stringify(found));
+  assert.match(found.legend, /no row is near/);
   assert.equal(await page.locator("#surface svg[role=img]").count(), 2);
   assert.ok((await page.locator("#surface svg[role=img]").last().locator("text").count()) >= 3);
   await close();
@@ -595,11 +735,22 @@ test("paper has the figures of every target", async () => {
   await page.emulateMedia({ media: "print" });
   assert.equal(await page.locator("input:visible, select:visible, button:visible").count(), 0);
   const split = await page
-    .locator("figure:visible, .several > div, .target")
+    .locator("figure:visible:not(:has(.target)), .several > div, .target:not(:has(.several)), .drawing svg")
     .evaluateAll((all) =>
       all.filter((node) => getComputedStyle(node).breakInside !== "avoid").map((node) => node.id),
     );
   assert.deepEqual(split, []);
+  await page.emulateMedia({ media: null });
+  // Letters are as large on paper as they are drawn: pictures are not made smaller to fit.
+  await page.setViewportSize({ width: 688, height: 900 });
+  await page.waitForTimeout(400);
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const shrunk = await page
+    .locator("figure:visible .drawing svg[role=img]")
+    .evaluateAll((all) => all.filter((svg) => svg.getBoundingClientRect().width < 0.97 * Number(svg.getAttribute("width"))).map((svg) => svg.closest("figure[id]").id));
+  assert.deepEqual(shrunk, []);
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
   await page.emulateMedia({ media: null });
   assert.equal(await targets(), 0);
   assert.deepEqual(problems, []);

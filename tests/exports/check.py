@@ -64,17 +64,29 @@ def made_up(count, seed):
     return rows
 
 
+def is_missing(cell):
+    return cell.strip() in ("", "NA", "n/a", "?")
+
+
+def is_number(cell):
+    try:
+        return "_" not in cell and math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
 def soil(count, seed):
-    """Rows like those of the survey, with gaps and levels it did not have."""
+    """Rows like those of the survey, with gaps in several spellings, blanks around cells and levels it did not have."""
     draw = random.Random(seed)
     with open("examples/soil.csv", newline="") as file:
         known = list(csv.DictReader(file))
     rows = []
     for n in range(count):
         row = {name: draw.choice(known)[name] for name in ["easting", "northing", "land", "ph", "organic"]}
-        row = {name: "" if cell == "NA" else cell for name, cell in row.items()}
         if draw.random() < 0.1:
-            row[draw.choice(list(row))] = ""
+            row[draw.choice(list(row))] = draw.choice(["", "NA", " n/a ", "?"])
+        if draw.random() < 0.1:
+            row["easting"] = f" {float(row['easting']):e} " if is_number(row["easting"]) else row["easting"]
         if draw.random() < 0.05:
             row["land"] = "moor"
         rows.append({"id": n, **row})
@@ -83,7 +95,7 @@ def soil(count, seed):
 
 def strict(count, seed):
     """Rows without gaps, for a model that refuses them; the levels may be new."""
-    rows = [row for row in soil(2 * count, seed) if "" not in row.values()][:count]
+    rows = [row for row in soil(2 * count, seed) if not any(map(is_missing, map(str, row.values())))][:count]
     return [{"id": n, **{name: row[name] for name in ["easting", "northing", "land", "organic"]}} for n, row in enumerate(rows)]
 
 
@@ -105,15 +117,22 @@ def largest_difference(found, expected, targets, endings):
 
 
 def typed(name, cell):
-    """A cell as a program has it."""
-    if cell == "":
+    """A cell as a program has it that reads no spellings of a missing cell."""
+    if is_missing(cell):
         return None
     return cell if name in TEXTS | DATES | TIMES else float(cell)
 
 
+def loose(name, cell):
+    """A cell as it comes from a file: a number if it is nothing but one."""
+    if cell == "":
+        return None
+    return float(cell) if name not in TEXTS | DATES | TIMES and is_number(cell) and cell == cell.strip() else cell
+
+
 def seconds(name, cell):
     """Dates and times as numbers."""
-    if cell == "":
+    if is_missing(cell):
         return math.nan
     if name in DATES:
         return (datetime.datetime.fromisoformat(cell) - datetime.datetime(1970, 1, 1)).total_seconds()
@@ -134,7 +153,7 @@ def run_python(model, rows, folder):
 
 def run_javascript(model, rows, folder):
     rffblr("export", model, "-o", folder / "exported.mjs", "--force", "-q")
-    (folder / "rows.json").write_text(json.dumps([{name: typed(name, cell) for name, cell in row.items()} for row in rows]))
+    (folder / "rows.json").write_text(json.dumps([{name: loose(name, cell) for name, cell in row.items()} for row in rows]))
     program = """
       import { predict } from "./exported.mjs";
       import { readFileSync } from "node:fs";
@@ -156,8 +175,8 @@ def run_c(model, rows, folder):
 
     def literal(name, cell):
         if name in TEXTS:
-            return json.dumps(cell, ensure_ascii=False) if cell else "NULL"
-        return "NAN" if cell == "" else repr(seconds(name, cell))
+            return "NULL" if is_missing(cell) else json.dumps(cell, ensure_ascii=False)
+        return "NAN" if is_missing(cell) else repr(seconds(name, cell))
 
     table = ",\n".join("{" + ", ".join(literal(name, row[name]) for name in inputs) + "}" for row in rows)
     (folder / "main.c").write_text(
@@ -187,7 +206,7 @@ def run_onnx(model, rows, folder):
     facts = json.loads((folder / "exported.inputs.json").read_text())
     given = {}
     numbers = [[seconds(of["name"], row[of["name"]]) for of in facts["numbers"]] for row in rows]
-    texts = [[row[of["name"]] for of in facts["texts"]] for row in rows]
+    texts = [[typed(of["name"], row[of["name"]]) or "" for of in facts["texts"]] for row in rows]
     if facts["numbers"]:
         given["numbers"] = np.array(numbers)
     if facts["texts"]:
@@ -202,7 +221,11 @@ def run_onnx(model, rows, folder):
 
 
 def declared(rows, text, number, date="TEXT", clock="TEXT"):
-    kind = {name: text if name in TEXTS else date if name in DATES else clock if name in TIMES else number for name in rows[0]}
+    """Columns of a table; those of numbers are text if one of them has other cells, as in a file that was imported."""
+    numbers = [cell for row in rows for name, cell in row.items() if name not in {"id"} | TEXTS | DATES | TIMES]
+    cells = number if all(cell == "" or is_number(cell) for cell in numbers) else text
+    kind = {name: text if name in TEXTS else date if name in DATES else clock if name in TIMES else cells for name in rows[0]}
+    kind["id"] = number
     return ", ".join(f'"{name}" {kind[name]}' for name in rows[0])
 
 
@@ -216,7 +239,7 @@ def statement(model, dialect, folder):
 def run_database(connection, kinds, query, rows):
     connection.execute(f'CREATE TABLE "the table" ({declared(rows, *kinds)})')
     marks = ", ".join("?" for _ in rows[0])
-    cells = [[typed(name, cell) for name, cell in row.items()] for row in rows]
+    cells = [[loose(name, cell) for name, cell in row.items()] for row in rows]
     connection.executemany(f'INSERT INTO "the table" VALUES ({marks})', cells)
     cursor = connection.execute(query)
     names = [column[0] for column in cursor.description]
@@ -271,6 +294,26 @@ class Postgresql:
         psql = self.as_owner("psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-d", "postgres", input=script)
         assert psql.returncode == 0, psql.stderr[:2000]
         return list(csv.DictReader(psql.stdout.splitlines()))
+
+
+# What a file may hold in place of a number, and what no way may take for one.
+WRONG = ["abc", "-", "1,5", "0x10", "1_000", "<0.5", "inf"]
+
+
+def refused(run, model, rows, folder):
+    """Whether an input that is not there, and text in place of numbers, are errors that name the input or the text."""
+    name = next(name for name in rows[0] if name not in {"id"} | TEXTS | DATES | TIMES and name != "site")
+    tables = [(name, [{key: cell for key, cell in row.items() if key != name} for row in rows])]
+    tables += [(wrong, [*rows, {**rows[0], "id": str(len(rows)), name: wrong}]) for wrong in WRONG]
+    for says, table in tables:
+        try:
+            run(model, table, folder)
+        except Exception as problem:
+            if says.lower() not in str(problem).lower():
+                raise
+        else:
+            return f"{says} is taken"
+    return ""
 
 
 def escaped(cell):
@@ -337,6 +380,8 @@ def main():
     code = {"python": run_python, "javascript": run_javascript, "c": run_c}
     small = {"sqlite": run_sqlite, "duckdb": run_duckdb, "postgresql": postgresql, "xlsx": run_xlsx}
     needs = {"javascript": "node", "c": "cc", "postgresql": "postgresql", "xlsx": "soffice"}
+    # Those that read cells as they come.
+    refusing = {"python", "javascript", "sqlite", "duckdb", "postgresql"}
     # How many rows each runs: a workbook takes a second for each, a statement compiles longer than it runs.
     counts = {"onnx": 1000, "python": 40, "javascript": 200, "c": 200, "xlsx": 3}
     failed = False
@@ -369,6 +414,10 @@ def main():
                 except Exception as problem:
                     print(f"{name}, {way}: {type(problem).__name__}: {str(problem)[:1000]}")
                     worst = math.inf
+                if name == "formula" and way in refusing:
+                    taken = refused(run, model, rows[:3], folder)
+                    failed |= bool(taken)
+                    print(f"{'WRONG ' if taken else ''}{name:10} {way:11} {taken or 'a missing column and text for numbers are refused'}")
                 wrong = not worst <= (GRAPH if way == "onnx" else EXACT)
                 failed |= wrong
                 took = time.monotonic() - begun

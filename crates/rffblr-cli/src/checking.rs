@@ -134,11 +134,88 @@ pub fn table(check: &Check, targets: &[String]) -> String {
         "On rows it has not seen: {}\n{}\n{}\n",
         check.how(),
         output::table(header, targets.iter().enumerate().map(row).collect()),
-        [vec![check.headline()], check.notes(targets)].concat().join("\n")
+        [vec![check.headline()], check.notes(targets), intervals(check, targets)].concat().join("\n")
     )
+}
+
+/// Fewest cells whose intervals are judged, and the shares of them between which 90 % intervals are as they should be.
+const JUDGED: usize = 100;
+const HELD: std::ops::RangeInclusive<f64> = 0.8..=0.97;
+
+/// Targets whose intervals are too narrow or too wide, a sentence for each.
+fn intervals(check: &Check, targets: &[String]) -> Vec<String> {
+    let each = &check.model.scores.per_task;
+    let Some(coverage) = &each.coverage else { return Vec::new() };
+    let judged = targets.iter().zip(coverage).zip(&each.observed);
+    let off = judged.filter(|((_, share), count)| **count >= JUDGED && !share.is_nan() && !HELD.contains(*share));
+    let tell = |((name, share), count): ((&String, &f64), &usize)| {
+        let (are, held) = (if *share < 0.9 { "narrow" } else { "wide" }, percent(*share));
+        format!("The 90 % intervals of \"{name}\" are too {are}: they hold {held} of {count} values.")
+    };
+    off.map(tell).collect()
+}
+
+/// What to say of a model whose rows, each left out in turn, are predicted clearly worse than by its refits.
+pub fn overfitted(check: &Check, left_out: f64) -> Option<String> {
+    let (refits, error) = (check.model.scores.task_r2, check.model.task_r2_se);
+    let clearly = (2.0 * error).max(0.02);
+    (refits - left_out > clearly).then(|| {
+        format!(
+            "Refits on fewer rows do better (task R² {} against {left_out:.3}): what this model learned may be overfitted; try \
+             another --seed, or more rows.\n",
+            with_error(refits, error)
+        )
+    })
 }
 
 /// A share as a percentage.
 pub fn percent(share: f64) -> String {
     if share.is_nan() { "–".into() } else { format!("{:.0} %", 100.0 * share) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rffblr::linalg::Mat;
+    use rffblr::metrics::{HeldOut, OutOfFold};
+
+    /// Two folds of a target that is predicted with errors of ±0.5 and deviations of this size.
+    fn checked(rows: usize, deviation: f64) -> Check {
+        let truth = |n: usize| (n % 10) as f64;
+        let fold = |first: usize| {
+            let one = |value: &dyn Fn(usize) -> f64| Mat::from_fn(rows, 1, |n, _| value(first + n));
+            let mean = one(&|n| truth(n) + if n % 2 == 0 { 0.5 } else { -0.5 });
+            HeldOut::new(one(&truth), mean, Some(one(&|_| deviation)))
+        };
+        let scores = OutOfFold::new(&[fold(0), fold(rows)]).unwrap();
+        Check {
+            split: SplitBy::Custom,
+            folds: 2,
+            rows: 2 * rows,
+            model: scores.clone(),
+            ridge: scores.clone(),
+            mean: scores,
+            unscored: Vec::new(),
+            wider: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn intervals_that_hold_too_few_or_too_many_are_told() {
+        let told = |rows, deviation| intervals(&checked(rows, deviation), &["dose".into()]).join("|");
+        assert_eq!(told(60, 0.1), "The 90 % intervals of \"dose\" are too narrow: they hold 0 % of 120 values.");
+        assert_eq!(told(60, 9.0), "The 90 % intervals of \"dose\" are too wide: they hold 100 % of 120 values.");
+        assert_eq!(told(40, 0.1), "");
+        assert!(table(&checked(60, 0.1), &["dose".into()]).contains("too narrow"));
+    }
+
+    #[test]
+    fn a_model_that_is_worse_than_its_refits_is_told() {
+        let check = checked(60, 0.5);
+        let r2 = check.model.scores.task_r2;
+        assert!(r2 > 0.9 && check.model.task_r2_se < 0.01);
+        assert!(overfitted(&check, r2 - 0.3).unwrap().contains("try another --seed"));
+        assert!(overfitted(&check, r2 - 0.015).is_none() && overfitted(&check, r2 + 0.1).is_none());
+        assert!(overfitted(&check, f64::NAN).is_none());
+    }
 }

@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match &arguments.command {
         Command::List { place, json } => list(place.data_dir.as_deref(), *json),
         Command::Path { name, place } => {
-            output::print(&format!("{}\n", locate(find(name)?, place.data_dir.as_deref())?.display()))
+            output::print_data(&format!("{}\n", locate(find(name)?, place.data_dir.as_deref())?.display()))
         }
         Command::Fetch { name, place, force, url, allow_unverified } => {
             let options = FetchOptions {
@@ -134,7 +134,7 @@ fn list(data_dir: Option<&Path>, json: bool) -> Result<()> {
                 })
             })
             .collect();
-        return output::print(&format!("{:#}\n", json!(sets)));
+        return output::print_json(&format!("{:#}\n", json!(sets)));
     }
     let row = |set: &Dataset| {
         let here = found(set).unwrap_or_else(|| "not here".into());
@@ -163,5 +163,5 @@ fn fetch(set: &Dataset, data_dir: Option<&Path>, options: &FetchOptions) -> Resu
     let is_known = set.sha256.is_some();
     let checked = if is_known { "SHA-256 as expected" } else { "NOT verified, no checksum is known; SHA-256" };
     output::note(&format!("{} {how}, {checked}: {}", set.name, fetched.sha256));
-    output::print(&format!("{}\n", fetched.path.display()))
+    output::print_data(&format!("{}\n", fetched.path.display()))
 }

@@ -31,7 +31,17 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
+    let is_new = !arguments.output.exists();
     prepare(&arguments.output, arguments.force)?;
+    let done = fill(arguments);
+    if done.is_err() && is_new {
+        // Only if nothing is in it: nothing was written.
+        let _ = std::fs::remove_dir(&arguments.output);
+    }
+    done
+}
+
+fn fill(arguments: &Arguments) -> Result<()> {
     let cohort = cohort(arguments.rows as usize, arguments.seed)?;
     let (inputs, tasks) = (cohort.train.inputs().ncols(), cohort.train.targets().ncols());
     let missing = (0..tasks).flat_map(|c| cohort.train.targets().col(c).iter().copied()).filter(|y| y.is_nan()).count();
@@ -131,7 +141,7 @@ fn save(
     output::save(&file("model.json"), arguments.force, |out| Ok(out.write_all(text.as_bytes())?))?;
     let options = Options {
         title: "Demo cohort".into(),
-        origin: report::origin(&file("model.json"), Some((&file("train.csv"), false)))?,
+        origin: report::origin(&file("model.json"), Some((&[file("train.csv")], false)))?,
         ..Options::default()
     };
     let page = report::written(&model, Data::Training(training.dataset()), &options, false)?;

@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     match output::is_stream(&path) {
         true => {
             let text = String::from_utf8(written.bytes);
-            output::print(&text.map_err(|_| anyhow!("{} is no text; name a file with -o", target.name()))?)?;
+            output::print_data(&text.map_err(|_| anyhow!("{} is no text; name a file with -o", target.name()))?)?;
         }
         false => output::save(&path, arguments.force, |file| Ok(file.write_all(&written.bytes)?))?,
     }

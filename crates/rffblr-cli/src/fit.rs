@@ -74,6 +74,13 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         output::expect_apart(&path, inputs.chain(arguments.settings.file()))?;
         output::expect_writable(&path, arguments.force)?;
     }
+    if let Some(checkpoint) = arguments.checkpoint.as_deref().filter(|checkpoint| output::are_same(&path, checkpoint)) {
+        bail!(
+            "checkpoint {}: it is the file of the model, and a checkpoint is removed once the model is there; name another \
+             file",
+            checkpoint.display()
+        );
+    }
     let paths: Vec<PathBuf> = [&arguments.table.data].into_iter().chain(&arguments.more).cloned().collect();
     let hold_out = arguments.check != Some(Wanted::Off);
     let training = if is_streamed(&paths) || arguments.checkpoint.is_some() {
@@ -83,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let job = FileFit { choice, missing, settings: settings.clone(), hold_out, checkpoint };
         expect_streamable(arguments)?;
         match fit_files(&paths, &options, job, arguments.quiet || arguments.json)? {
-            Ok(fitted) => return finish_streamed(arguments, fitted, &path),
+            Ok(fitted) => return finish_streamed(arguments, fitted, &paths, &path),
             Err(training) => training,
         }
     } else {
@@ -94,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let in_one = !matches!(arguments.check, Some(Wanted::Refits(_))) && roles.group.is_none() && roles.time.is_none();
     if drawn && in_one {
         let fitted = fit_table(&training, &settings.for_rows(rows), hold_out, arguments.quiet || arguments.json)?;
-        return finish_streamed(arguments, fitted, &path);
+        return finish_streamed(arguments, fitted, &paths, &path);
     }
     let plan = Plan::new(arguments.check, &training, settings.seed)?;
 
@@ -120,15 +127,15 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.json {
         let mut notes: Vec<String> = training.notes().iter().map(advised).collect();
         notes.extend(model.check().into_iter().flat_map(|check| check.notes(model.target_names())));
-        return output::print(&facts(&model, &path, training.dataset(), seconds, notes)?);
+        return output::print_json(&facts(&model, &path, training.dataset(), seconds, notes)?);
     }
     if !arguments.quiet {
         set_aside(&model, &training).iter().for_each(|note| output::note(note));
         let checked = model.check().map_or(why_not, |check| checking::table(check, model.target_names()));
-        let mut text = format!("\n{checked}{}", summary(&model, training.dataset(), seconds)?);
+        let mut text = format!("\n{checked}{}", summary(&settings, &model, training.dataset(), seconds)?);
         text += &what_matters(&model, training.dataset())?;
         if !to_stdout {
-            text += &next_steps(&path, &arguments.table.data);
+            text += &next_steps(&path, &paths);
         }
         output::tell(&text);
     }
@@ -158,7 +165,7 @@ fn expect_streamable(arguments: &Arguments) -> Result<()> {
 }
 
 /// Writes the model and says how it did.
-fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result<()> {
+fn finish_streamed(arguments: &Arguments, fitted: Fitted, paths: &[PathBuf], path: &Path) -> Result<()> {
     let Fitted { model, rows, seconds, sample, notes } = fitted;
     output::deliver(&model.to_json()?, path, arguments.force)?;
     if let Some(checkpoint) = &arguments.checkpoint {
@@ -166,7 +173,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result
         let _ = std::fs::remove_file(checkpoint);
     }
     if arguments.json {
-        return output::print(&facts(&model, path, &sample, seconds, notes)?);
+        return output::print_json(&facts(&model, path, &sample, seconds, notes)?);
     }
     if arguments.quiet {
         return Ok(());
@@ -175,10 +182,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result
         Some(check) => checking::table(check, model.target_names()),
         None => "Not checked on rows it has not seen.\n".into(),
     };
-    let why = match arguments.settings.settings()?.form {
-        Form::Automatic => format!("; above {EXACT_ROWS} rows they take the place of the exact kernel"),
-        _ => String::new(),
-    };
+    let why = reason(&arguments.settings.settings()?, &model);
     let mut text = format!(
         "\n{checked}\n{rows} rows, {}, {}. {}{why}. {} after {}, {seconds:.1} s.\n",
         plural(model.input_names().len(), "input"),
@@ -190,7 +194,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, path: &Path) -> Result
     text += &inspect::transforms(&model);
     text += &what_matters(&model, &sample)?;
     if !output::is_stream(path) {
-        text += &next_steps(path, &arguments.table.data);
+        text += &next_steps(path, paths);
     }
     output::tell(&text);
     Ok(())
@@ -232,10 +236,11 @@ fn show(bar: &ProgressBar, sweep: &Iteration) {
 }
 
 /// What to type next.
-fn next_steps(model: &Path, data: &Path) -> String {
-    let [path, table] = [model, data].map(|path| output::shell_word(&path.display().to_string()));
+fn next_steps(model: &Path, data: &[PathBuf]) -> String {
+    let word = |path: &Path| output::shell_word(&path.display().to_string());
     // What came from standard input cannot be read again.
-    let table = if table == "-" { String::new() } else { format!(" {table}") };
+    let read = data.iter().filter(|path| !output::is_stream(path));
+    let (path, table) = (word(model), read.map(|path| format!(" {}", word(path))).collect::<String>());
     format!(
         "\nWrote {path}. Next:\n  rffblr predict {path} NEW.csv -o predictions.csv\n  rffblr inspect {path}\n  \
          rffblr report {path}{table}"
@@ -243,7 +248,7 @@ fn next_steps(model: &Path, data: &Path) -> String {
 }
 
 /// The scores at fixed scales, and what was learned.
-fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
+fn summary(settings: &Settings, model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let left_out = model.leave_one_out(data)?;
     let scores = left_out.held_out(data.judged_targets())?.scores(LEVEL, ReferenceMean::Test)?;
     let each = &scores.per_task;
@@ -259,14 +264,18 @@ fn summary(model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();
     let header = ["target", "values", "R²", "RMSE", "90 % holds"];
+    let worse = model.check().and_then(|check| checking::overfitted(check, scores.task_r2));
+    let kinder = if worse.is_none() { ", and kinder than new rows will be" } else { "" };
     Ok(format!(
-        "\nEach row left out in turn at fixed scales: a diagnostic, and kinder than new rows will be\n{}\n{}, {}, {}. {}. {} \
+        "\nEach row left out in turn at fixed scales: a diagnostic{kinder}\n{}\n{}{}, {}, {}. {}{}. {} \
          after {}, {seconds:.2} s.\n{}",
         output::table(header, rows),
+        worse.unwrap_or_default(),
         plural(data.rows(), "row"),
         plural(model.input_names().len(), "input"),
         plural(model.target_names().len(), "target"),
         made_of(model),
+        reason(settings, model),
         ended(model),
         plural(model.trace().len(), "step"),
         inspect::transforms(model),
@@ -288,15 +297,18 @@ fn most_relevant(model: &Model, data: &Dataset) -> Result<(Vec<(String, f64)>, u
 /// The same in a sentence.
 fn what_matters(model: &Model, data: &Dataset) -> Result<String> {
     const SHOWN: usize = 5;
-    let (inputs, rows) = most_relevant(model, data)?;
+    let (mut inputs, rows) = most_relevant(model, data)?;
+    // Exchanging one of two inputs that move together moves the prediction by more than it ever varies.
+    let together = inputs.iter().any(|(_, share)| *share > 1.0);
+    if together {
+        let all: f64 = inputs.iter().map(|(_, share)| share).sum();
+        inputs.iter_mut().for_each(|(_, share)| *share /= all);
+    }
     let shown: Vec<String> =
         inputs.iter().take(SHOWN).map(|(name, share)| format!("{name} {}", checking::percent(*share))).collect();
     let average = if model.target_names().len() > 1 { ", mean of the targets" } else { "" };
-    Ok(format!(
-        "What matters most (share of the variance of the prediction{average}; {}): {}.\n",
-        plural(rows, "row"),
-        shown.join(", ")
-    ))
+    let of = if together { "all these shares, as inputs move together" } else { "the variance of the prediction" };
+    Ok(format!("What matters most (share of {of}{average}; {}): {}.\n", plural(rows, "row"), shown.join(", ")))
 }
 
 /// What was learned and how well, for programs.
@@ -318,6 +330,31 @@ fn facts(model: &Model, path: &Path, data: &Dataset, seconds: f64, notes: Vec<St
         "notes": notes,
     });
     Ok(format!("{facts:#}\n"))
+}
+
+/// Why the program took this form, if it was left to it, with what it costs.
+fn reason(settings: &Settings, model: &Model) -> String {
+    if settings.form != Form::Automatic {
+        return String::new();
+    }
+    let (rows, features) = (model.training_rows() as f64, model.drawn_features() as f64);
+    let bytes = |matrices: f64, size: f64| format!("{} MB", (8e-6 * matrices * size * size).ceil());
+    // Kernel, factors and inverse of the exact form, a dozen factors for each noise level; sums of drawn features.
+    let (exact, work) = (bytes(5.0, rows), 4.0 * rows.powi(3));
+    match &model.settings().form {
+        Form::Drawn { .. } if model.training_rows() <= EXACT_ROWS => {
+            format!(", as the {exact} of the exact kernel are more than there is memory for")
+        }
+        Form::Drawn { .. } => {
+            let groups = model.task_groups().len() as f64;
+            let (sums, pass) = (bytes(8.0, features), rows * groups * features * features);
+            format!(
+                ", as above {EXACT_ROWS} rows: {pass:.0e} multiplications and {sums} for the rows instead of {work:.0e} and \
+                 {exact} with the exact kernel"
+            )
+        }
+        _ => format!(", the exact kernel, as up to {EXACT_ROWS} rows: it takes {exact}"),
+    }
 }
 
 fn made_of(model: &Model) -> String {

@@ -47,7 +47,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<()> {
         let (holds, difference) = (found.holds(), found.largest_difference);
         let outcome =
             json!({ "model": file.to_string(), "holds": holds, "probes": cells, "largest_difference": difference });
-        output::print(&format!("{outcome:#}\n"))?;
+        output::print_json(&format!("{outcome:#}\n"))?;
     }
     let difference = format!("largest difference {:.1e} predictive standard deviations", found.largest_difference);
     if !found.holds() {
@@ -65,7 +65,7 @@ pub fn verify(arguments: &VerifyArguments) -> Result<()> {
 pub fn run(arguments: &Arguments) -> Result<()> {
     let model = Model::load(&arguments.model)?;
     if arguments.json {
-        return output::print(&format!("{:#}\n", facts(&model)));
+        return output::print_json(&format!("{:#}\n", facts(&model)));
     }
     output::print(&words(&model))
 }
@@ -158,10 +158,13 @@ fn words(model: &Model) -> String {
         text += "The file holds the inputs of the training rows, standardised; sinusoids (fit --sparsity) would not.\n";
     }
     text += &format!(
-        "Written by {}, learned from {} rows (SHA-256 {}…), {} after {} steps, objective {:.1} nats.\n",
+        "Written by {}, learned from {} rows ({}), {} after {} steps, objective {:.1} nats.\n",
         model.writer(),
         model.training_rows(),
-        model.fingerprint().chars().take(12).collect::<String>(),
+        match model.fingerprint() {
+            Some(text) => format!("SHA-256 {}…", text.chars().take(12).collect::<String>()),
+            None => "which is not known".into(),
+        },
         stop_reason(model),
         model.trace().len(),
         model.objective(),

@@ -23,6 +23,7 @@ mod watch;
 
 use clap::{Parser, Subcommand};
 use rffblr::data::EncodeError;
+use rffblr_tables::TableError;
 use std::process::ExitCode;
 
 /// Version and, where known, the commit the command was built from.
@@ -81,6 +82,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    output::bear_full_quotas();
     allocation::keep_memory();
     allocation::watch_threads();
     let cli = match Cli::try_parse() {
@@ -132,6 +134,7 @@ fn is_shortage(problem: &anyhow::Error) -> bool {
             rffblr::Error::Encode(problem) => of_table(problem),
             _ => false,
         }) || cause.downcast_ref().is_some_and(of_table)
+            || matches!(cause.downcast_ref(), Some(TableError::Memory(_)))
     })
 }
 

@@ -3,16 +3,51 @@
 use anyhow::{Context, Result, bail};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use indicatif::{ProgressBar, ProgressStyle};
-use rffblr::internals::{folder_of, is_device, write_whole};
+use rffblr::internals::{WholeFile, folder_of, is_device, write_whole};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
-/// Writes data to standard output. A reader that has closed the pipe is not a failure.
+/// A file that grows beyond the quota of its size is then an error like a full disk, which leaves nothing half-written.
+/// By default the signal that announces it ends the program.
+pub fn bear_full_quotas() {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        const SIGXFSZ: i32 = 25;
+        const SIG_IGN: usize = 1;
+        unsafe extern "C" {
+            fn signal(number: i32, handler: usize) -> usize;
+        }
+        // SAFETY: POSIX has this function with this signature; to ignore a signal runs no code of this program.
+        unsafe { signal(SIGXFSZ, SIG_IGN) };
+    }
+}
+
+/// Prints words and tables on standard output, with names that can hold anything made harmless: what goes into a pipe or a
+/// file may end on a terminal. A reader that has closed the pipe is not a failure.
 pub fn print(text: &str) -> Result<()> {
+    put(&harmless(text))
+}
+
+/// Prints JSON, in which the same characters have another spelling.
+pub fn print_json(text: &str) -> Result<()> {
+    let spelled = |c: char| match commands(c) {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    };
+    match text.contains(commands) {
+        true => put(&text.chars().map(spelled).collect::<String>()),
+        false => put(text),
+    }
+}
+
+/// Writes data to standard output: a file or program gets them as they are.
+pub fn print_data(text: &str) -> Result<()> {
+    if io::stdout().is_terminal() { print(text) } else { put(text) }
+}
+
+fn put(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
-    // A file or program gets the data as they are.
-    let text = if out.is_terminal() { harmless(text) } else { text.into() };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error).context("cannot write to standard output"),
         _ => Ok(()),
@@ -27,16 +62,17 @@ pub fn tell(text: &str) {
 /// Text whose control characters, which could command a terminal, and marks that reverse the direction of writing are
 /// shown by their numbers. Names in tables and files can hold anything.
 fn harmless(text: &str) -> Cow<'_, str> {
-    let commands = |c: char| {
-        let marks = ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&c);
-        let directions = ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
-        (c.is_control() && c != '\n' && c != '\t') || marks || directions
-    };
     if !text.contains(commands) {
         return Cow::Borrowed(text);
     }
     let shown = |c: char| if commands(c) { c.escape_unicode().to_string() } else { c.to_string() };
     Cow::Owned(text.chars().map(shown).collect())
+}
+
+fn commands(c: char) -> bool {
+    let marks = ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&c);
+    let directions = ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c);
+    (c.is_control() && c != '\n' && c != '\t') || marks || directions
 }
 
 /// Prints something the user may not expect.
@@ -97,9 +133,7 @@ pub fn expect_writable(path: &Path, force: bool) -> Result<()> {
     {
         return Err(problem).with_context(|| format!("cannot write {}", path.display()));
     }
-    // A file without a name: it leaves no trace however this ends.
-    tempfile::tempfile_in(folder_of(path)).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(())
+    WholeFile::rehearse(path, force).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Whether a path stands for standard input or output.
@@ -109,7 +143,7 @@ pub fn is_stream(path: &Path) -> bool {
 
 /// Writes a text to a file or, for -, to standard output.
 pub fn deliver(text: &str, path: &Path, force: bool) -> Result<()> {
-    if is_stream(path) { print(text) } else { save(path, force, |file| Ok(file.write_all(text.as_bytes())?)) }
+    if is_stream(path) { print_data(text) } else { save(path, force, |file| Ok(file.write_all(text.as_bytes())?)) }
 }
 
 /// An error if the file to write is one of those that are read: no force should make a command destroy its own input.
@@ -125,6 +159,14 @@ pub fn expect_apart<'a>(path: &Path, inputs: impl IntoIterator<Item = &'a Path>)
         );
     }
     Ok(())
+}
+
+/// Whether two paths name one file, which need not be there yet.
+pub fn are_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        path.canonicalize().ok().or_else(|| Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?)))
+    };
+    place(one).is_some_and(|one| place(other) == Some(one))
 }
 
 /// Writes a file, whole or not at all; an existing one is replaced only by force.

@@ -2,20 +2,24 @@
 
 use crate::checking::{Plan, Wanted, wanted};
 use crate::reading::ReadingArguments;
+use crate::streamed::is_streamed;
 use crate::training::{advised, file_of, tell};
 use crate::{VERSION, output};
 use anyhow::{Context, Result, bail};
 use indicatif::ProgressBar;
-use rffblr::data::{Encoder, Encoding, Note, Roles, TrainingTable};
-use rffblr::internals::hex;
-use rffblr::table::Values;
+use rffblr::data::{Encoder, Encoding, Note, Roles, RowSums, Summary, TrainingTable};
+use rffblr::drawn::BLOCK;
+use rffblr::internals::{hex, read_within};
+use rffblr::table::{DAY, Table, Values, date_text};
 use rffblr::{Device, Model};
 use rffblr_report::{Data, Labels, Options, Report};
-use rffblr_tables::ReadOptions;
+use rffblr_tables::{Parts, ReadOptions, TableFile};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(clap::Args)]
 #[command(before_help = "\
@@ -24,6 +28,7 @@ Examples:
   rffblr report model.json train.csv -o report.html --card card.md
   rffblr report model.json train.csv --no-row-data        no row of the table is in the page
   rffblr report model.json new.csv                        rows it has not seen, with targets: how well does it do there?
+  rffblr report model.json data/                          all Parquet or CSV files of a folder: a sample of their rows
   rffblr report model.json train.csv --labels labels.csv  what people call the columns, and their units
   rffblr report model.json                                without the data: the model alone")]
 pub struct Arguments {
@@ -31,6 +36,9 @@ pub struct Arguments {
     model: PathBuf,
     /// Table the model was fitted to, or one of new rows with their targets; how well it does can only be shown with one
     data: Option<PathBuf>,
+    /// Further files with the same columns; a folder or a pattern such as 'part-*.csv' stands for its files. Of many files, and
+    /// of a large one, at most 20 000 rows drawn at random are shown, and all are read to see whether the model knows them
+    more: Vec<PathBuf>,
     /// The rows of the table are none that the model was fitted to [default: a model that keeps its rows knows]
     #[arg(long, requires = "data", conflicts_with_all = ["check", "group", "time"])]
     new: bool,
@@ -80,22 +88,44 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if card == Some(&page) {
         bail!("page and card cannot both be {}", page.display());
     }
-    let table = arguments.data.as_deref().map(file_of).transpose()?;
+    let paths: Vec<PathBuf> = arguments.data.iter().chain(&arguments.more).cloned().collect();
+    let table = match arguments.data.as_deref() {
+        Some(path) if path.is_dir() => Some(path.to_owned()),
+        path => path.map(file_of).transpose()?,
+    };
     let files: Vec<&PathBuf> = [&page].into_iter().chain(card).filter(|path| !output::is_stream(path)).collect();
     for path in &files {
-        output::expect_apart(path, [&arguments.model].into_iter().chain(&table).map(PathBuf::as_path))?;
+        let inputs = [&arguments.model].into_iter().chain(&table).chain(&arguments.more);
+        output::expect_apart(path, inputs.map(PathBuf::as_path))?;
         output::expect_writable(path, arguments.force)?;
     }
     let mut model = Model::load(&arguments.model)?.with_device(arguments.device);
-    let source = table.map(|table| Source::read(&model, table, arguments)).transpose()?;
-    let labels = arguments.labels.as_deref().map(|path| labels(path, &model)).transpose()?.unwrap_or_default();
+    let source = match table {
+        Some(_) if is_streamed(&paths) => Some(Source::sampled(&model, paths, arguments)?),
+        table => table.map(|table| Source::read(&model, table, arguments)).transpose()?,
+    };
+    if let Some(source) = source.as_ref().filter(|source| !source.is_new && source.all_rows.is_some()) {
+        model = model.with_training_sample(source.training.dataset());
+    }
+    let table = source.as_ref().map(|source| source.training.table());
+    let labels = arguments.labels.as_deref().map(|path| labels(path, &model, table)).transpose()?.unwrap_or_default();
     if let Some(source) = source.as_ref().filter(|source| !source.is_new) {
         if !arguments.quiet {
             source.warnings().for_each(tell);
         }
         model = checked(model, source, arguments)?;
     }
-    let origin = origin(&arguments.model, source.as_ref().map(|source| (source.path.as_path(), source.is_new)))?;
+    let mut origin = origin(&arguments.model, source.as_ref().map(|source| (&source.paths[..], source.is_new)))?;
+    if let Some((source, rows)) = source.as_ref().and_then(|source| Some((source, source.all_rows?))) {
+        let sample = source.training.table().rows() as u64;
+        origin.push((
+            "rows of the table that are shown".into(),
+            match sample == rows {
+                true => format!("all {rows}"),
+                false => format!("{sample} of {rows}, drawn at random"),
+            },
+        ));
+    }
     let report = compute(&model, source.as_ref(), origin, labels, arguments)?;
     output::deliver(report.html(), &page, arguments.force)?;
     if let Some(card) = card {
@@ -110,7 +140,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
 /// The model with a check, if there is one or one was asked for.
 fn checked(model: Model, source: &Source, arguments: &Arguments) -> Result<Model> {
     let is_asked = arguments.check.is_some() || arguments.group.is_some() || arguments.time.is_some();
-    if arguments.check == Some(Wanted::Off) || (model.check().is_some() && !is_asked) {
+    // Refits are to all rows.
+    if arguments.check == Some(Wanted::Off) || source.all_rows.is_some() || (model.check().is_some() && !is_asked) {
         return Ok(model);
     }
     let plan = Plan::new(arguments.check, &source.training, model.settings().seed)?;
@@ -137,7 +168,7 @@ fn compute(
     let options = Options {
         title: arguments.title.clone().unwrap_or_else(|| name.to_owned()),
         row_data: !arguments.no_row_data,
-        row_numbers: source.map(|s| s.training.rows().iter().map(|row| row + 1).collect()).unwrap_or_default(),
+        row_numbers: source.map(Source::row_numbers).unwrap_or_default(),
         origin,
         notes: source.map(|s| s.warnings().map(|note| (note.kind, advised(note))).collect()).unwrap_or_default(),
         groups: source.and_then(|source| groups(&source.training)),
@@ -173,16 +204,24 @@ fn groups(training: &TrainingTable) -> Option<(String, Vec<String>)> {
     Some((name.clone(), training.rows().iter().map(value).collect()))
 }
 
-/// What people call the columns, from a table.
-fn labels(path: &Path, model: &Model) -> Result<Labels> {
+/// A file of labels is not larger: one for each of 200 000 columns.
+const MOST_LABELS: u64 = 64 << 20;
+
+/// What people call the columns, from a table; they are those of the model or of its table.
+fn labels(path: &Path, model: &Model, of_rows: Option<&Table>) -> Result<Labels> {
     let file = path.display();
     // Once to see which columns there are, and once to read them as text.
-    let found = rffblr_tables::read(path, &ReadOptions::default())?;
+    let bytes = File::open(path).and_then(|file| read_within(file, MOST_LABELS));
+    let bytes = bytes.with_context(|| format!("cannot read {file}"))?;
+    let read = |options: &ReadOptions| TableFile::of_bytes(&file.to_string(), bytes.clone(), options)?.read(options);
+    let found = read(&ReadOptions::default())?;
     let text_columns: Vec<String> = found.columns().iter().map(|column| column.name.clone()).collect();
-    if !text_columns.iter().any(|name| name == "name") {
-        bail!("{file} has no column 'name'; its first line should be name,label,unit");
+    if let Some(missing) =
+        ["name", "label", "unit"].iter().find(|name| !text_columns.iter().any(|column| column == **name))
+    {
+        bail!("{file} has no column '{missing}'; its first line should be name,label,unit");
     }
-    let table = rffblr_tables::read(path, &ReadOptions { text_columns, ..ReadOptions::default() })?;
+    let table = read(&ReadOptions { text_columns, ..ReadOptions::default() })?;
     let cell = |name: &str, row: usize| -> String {
         let column = table.columns().iter().find(|column| column.name == name);
         match column.map(|column| &column.values) {
@@ -193,13 +232,21 @@ fn labels(path: &Path, model: &Model) -> Result<Labels> {
         }
     };
     let encoder = model.table_encoder();
-    let inputs = encoder.raw_inputs().iter().map(|input| input.name.as_str());
-    let known: BTreeSet<&str> = inputs.chain(model.target_names().iter().map(String::as_str)).collect();
-    let mut labels = Labels::default();
+    let own = encoder.raw_inputs().iter().map(|input| &input.name).chain(model.target_names());
+    let roles = encoder.roles();
+    let unused = roles.ignore.iter().chain(roles.weight_column()).chain(&roles.group).chain(&roles.time);
+    let read = of_rows.into_iter().flat_map(|table| table.columns()).map(|column| &column.name);
+    let known: BTreeSet<&String> = own.chain(unused).chain(read).collect();
+    let (mut labels, mut lines) = (Labels::default(), BTreeMap::new());
     for row in 0..table.rows() {
-        let name = cell("name", row);
-        if !known.contains(name.as_str()) {
-            bail!("{file}, line {}: '{name}' is neither an input nor a target of the model", row + 2);
+        let (name, line) = (cell("name", row), row + 2);
+        if !known.contains(&name) {
+            bail!(
+                "{file}, line {line}: '{name}' is no column of the model or its table; correct the name or leave out the line"
+            );
+        }
+        if let Some(first) = lines.insert(name.clone(), line) {
+            bail!("{file}, line {line}: '{name}' has a label already, in line {first}; leave out one of them");
         }
         labels.insert(name, cell("label", row), cell("unit", row));
     }
@@ -207,44 +254,37 @@ fn labels(path: &Path, model: &Model) -> Result<Labels> {
 }
 
 /// Where a report comes from, as far as the command knows; of a table also whether its rows are new.
-pub fn origin(model: &Path, table: Option<(&Path, bool)>) -> Result<Vec<(String, String)>> {
+pub fn origin(model: &Path, table: Option<(&[PathBuf], bool)>) -> Result<Vec<(String, String)>> {
     let mut origin = vec![
         ("command".into(), command_line()),
         ("program".into(), format!("rffblr {VERSION}")),
         ("model file".into(), model.display().to_string()),
         ("SHA-256 of the model file".into(), sha256(model)?),
     ];
-    if let Some(date) = date_of(model) {
-        origin.push(("model file written".into(), date));
-    }
-    if let Some((table, is_new)) = table {
+    let days = [("model file written", last_written(model)), ("report made", day_of(SystemTime::now()))];
+    origin.extend(days.into_iter().filter_map(|(what, day)| Some((what.into(), day?))));
+    if let Some((paths, is_new)) = table {
         let what = if is_new { "table of new rows" } else { "training table" };
-        origin.push((what.into(), table.display().to_string()));
-        origin.push((format!("SHA-256 of the {what}"), sha256(table)?));
+        let named: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        origin.push((what.into(), named.join(", ")));
+        if let [file] = paths
+            && file.is_file()
+        {
+            origin.push((format!("SHA-256 of the {what}"), sha256(file)?));
+        }
     }
     Ok(origin)
 }
 
-/// The day a file was last written, in UTC.
-fn date_of(path: &Path) -> Option<String> {
-    let written = path.metadata().ok()?.modified().ok()?;
-    let days = written.duration_since(UNIX_EPOCH).ok()?.as_secs() / 86_400;
-    let (year, month, day) = civil(i64::try_from(days).ok()?);
-    Some(format!("{year}-{month:02}-{day:02} (UTC)"))
+/// The day a file was last written.
+fn last_written(path: &Path) -> Option<String> {
+    day_of(path.metadata().ok()?.modified().ok()?)
 }
 
-/// Year, month and day of a number of days since 1970-01-01, in the Gregorian calendar. Years are counted from March, so
-/// that the day that a leap year adds is its last.
-fn civil(days: i64) -> (i64, i64, i64) {
-    const ERA: i64 = 146_097;
-    let days = days + 719_468;
-    let (era, day) = (days.div_euclid(ERA), days.rem_euclid(ERA));
-    let year = (day - day / 1460 + day / 36_524 - day / (ERA - 1)) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    (era * 400 + year + next, month, day)
+/// The day of a moment, in UTC.
+fn day_of(moment: SystemTime) -> Option<String> {
+    let days = moment.duration_since(UNIX_EPOCH).ok()?.as_secs() / 86_400;
+    Some(format!("{} (UTC)", date_text(DAY * days as f64)))
 }
 
 /// `soil.model.json` gives `soil.report.html` beside it.
@@ -257,10 +297,16 @@ fn default_output(model: &Path) -> PathBuf {
 
 /// The table a model was fitted to, or new rows.
 struct Source {
-    path: PathBuf,
+    paths: Vec<PathBuf>,
     training: TrainingTable,
     is_new: bool,
+    /// Number of rows, where the table is some of them, and the number of each of these.
+    all_rows: Option<u64>,
+    numbers: Vec<u64>,
 }
+
+/// Most rows of many that are shown.
+const SHOWN: usize = 20_000;
 
 /// Share of rows that a model may have learned from for a table to count as new.
 const KNOWN: f64 = 0.1;
@@ -279,37 +325,107 @@ impl Source {
         let table = rffblr_tables::read(&path, &options)?;
         let training = TrainingTable::again(table, roles, encoder).with_context(differs)?;
         let data = training.dataset();
-        let is_new = data.fingerprint() != model.fingerprint();
+        let fitted_to = model.is_fitted_to(data);
+        let is_new = fitted_to != Some(true);
         if is_new {
-            let (known, rows) = (model.learned_from(data.inputs())?, data.rows());
-            if known as f64 > KNOWN * rows as f64 {
-                bail!(
-                    "{}: its numbers differ, but the model learned from {known} of its {rows} rows; use the training \
-                       table, or rows it has not seen",
-                    differs()
-                );
-            }
-            if model.stored_inputs().is_none() && !arguments.new {
-                bail!(
-                    "{}: its numbers differ; use the training table or, if the model has not seen these rows, say so \
-                       with --new",
-                    differs()
-                );
-            }
-            let other = [("--check", arguments.check.is_some()), ("--group", arguments.group.is_some())];
-            let asked = other.into_iter().chain([("--time", arguments.time.is_some())]).find(|(_, asked)| *asked);
-            if let Some((flag, _)) = asked {
-                bail!("{}: {flag} tests the model on rows of its training table", differs());
-            }
+            let known = (model.learned_from(data.inputs())?, data.rows());
+            expect_new(model, known, fitted_to, arguments, &path.display().to_string())?;
         } else if arguments.new {
             bail!("{} is the table the model was fitted to: its rows are not new", path.display());
         }
-        Ok(Source { path, training, is_new })
+        Ok(Source { paths: vec![path], training, is_new, all_rows: None, numbers: Vec::new() })
+    }
+
+    /// The same from files that are not read into memory: a sample of their rows.
+    fn sampled(model: &Model, paths: Vec<PathBuf>, arguments: &Arguments) -> Result<Source> {
+        let shown: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let shown = shown.join(", ");
+        let refits = [("--check", matches!(arguments.check, Some(Wanted::Refits(_))))];
+        let asked =
+            refits.into_iter().chain([("--group", arguments.group.is_some()), ("--time", arguments.time.is_some())]);
+        if let Some((flag, _)) = asked.into_iter().find(|(_, asked)| *asked) {
+            bail!("{shown}: {flag} needs all rows in memory, and these are read in blocks; leave it out");
+        }
+        let encoder = model.table_encoder().into_owned();
+        let parts = Parts::open(&paths, &arguments.reading.apply(encoder.training_options()))?;
+        let types = parts.declared_types();
+        let bar = match arguments.quiet {
+            true => ProgressBar::hidden(),
+            false => output::progress(parts.bytes(), "reading rows: {percent} %  {elapsed}, {eta} left"),
+        };
+        let mut summary = Summary::new(SHOWN, model.settings().seed);
+        let (mut seen, mut known) = (RowSums::default(), 0);
+        for block in parts.blocks(&types, BLOCK) {
+            let block = block?;
+            seen = seen.merged(RowSums::of_table(&encoder, &block.table).map_err(|problem| block.placed(problem))?);
+            if model.stored_inputs().is_some() {
+                known += model.learned_from(encoder.inputs(&block.table)?.0.as_ref())?;
+            }
+            summary.add(&block.table, block.first_row)?;
+            bar.set_position(block.bytes_read);
+        }
+        bar.finish_and_clear();
+        let (table, numbers) = summary.sample();
+        let training = TrainingTable::again(table, encoder.roles().clone(), encoder)
+            .with_context(|| format!("{shown} is not the table the model was fitted to"))?;
+        let all = training.table().rows() as u64 == summary.rows();
+        let fitted_to = match all {
+            true => model.is_fitted_to(training.dataset()).or_else(|| model.is_fitted_to_rows(&seen)),
+            false => model.is_fitted_to_rows(&seen),
+        };
+        let is_new = fitted_to != Some(true);
+        if is_new {
+            expect_new(model, (known, seen.rows() as usize), fitted_to, arguments, &shown)?;
+        } else if arguments.new {
+            bail!("{shown} is the table the model was fitted to: its rows are not new");
+        }
+        Ok(Source { paths, training, is_new, all_rows: Some(summary.rows()), numbers })
+    }
+
+    /// The number of each row of the dataset in the table, from one.
+    fn row_numbers(&self) -> Vec<usize> {
+        let number = |&row: &usize| self.numbers.get(row).map_or(row, |number| *number as usize) + 1;
+        self.training.rows().iter().map(number).collect()
     }
 
     /// What casts doubt on the scores.
     fn warnings(&self) -> impl Iterator<Item = &Note> {
         self.training.notes().iter().filter(|note| note.is_warning())
+    }
+}
+
+/// An error unless rows that are not all those of the fit, of which the model knows some, may be new.
+fn expect_new(
+    model: &Model,
+    (known, rows): (usize, usize),
+    fitted_to: Option<bool>,
+    arguments: &Arguments,
+    shown: &str,
+) -> Result<()> {
+    let differs = format!("{shown} is not the table the model was fitted to");
+    if known as f64 > KNOWN * rows as f64 {
+        bail!(
+            "{differs}: its numbers differ, but the model learned from {known} of its {rows} rows; use the training table, or \
+             rows it has not seen"
+        );
+    }
+    if model.stored_inputs().is_none() && !arguments.new {
+        match fitted_to {
+            None => bail!(
+                "it is not known whether {shown} is the table the model was fitted to, as its file does not say; fit the \
+                 model again or, if it has not seen these rows, say so with --new"
+            ),
+            Some(_) => bail!(
+                "{differs}: its numbers differ; use the training table or, if the model has not seen these rows, say so \
+                 with --new"
+            ),
+        }
+    }
+    let other = [("--check", arguments.check.is_some()), ("--group", arguments.group.is_some())];
+    let asked = other.into_iter().chain([("--time", arguments.time.is_some())]).find(|(_, asked)| *asked);
+    match asked {
+        Some((flag, _)) => bail!("{differs}: {flag} tests the model on rows of its training table"),
+        None => Ok(()),
     }
 }
 
@@ -335,8 +451,13 @@ fn roles(encoder: &Encoder, arguments: &Arguments) -> Result<Roles> {
 }
 
 fn sha256(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(hex(Sha256::digest(bytes)))
+    let cannot = || format!("cannot read {}", path.display());
+    let (mut file, mut hash, mut part) = (File::open(path).with_context(cannot)?, Sha256::new(), Vec::new());
+    while file.by_ref().take(1 << 20).read_to_end(&mut part).with_context(cannot)? > 0 {
+        hash.update(&part);
+        part.clear();
+    }
+    Ok(hex(hash.finalize()))
 }
 
 /// What was typed.

@@ -3,8 +3,10 @@
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use rffblr::internals::read_text_within;
 use rffblr::{PRESETS, SETTINGS, Settings};
 use rffblr_cli::settings_file::settings_of;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// What was given of the settings.
@@ -14,6 +16,9 @@ pub struct SettingArguments {
     /// Names and texts.
     flags: Vec<(String, String)>,
 }
+
+/// A file of settings is not larger.
+const MOST_BYTES: u64 = 1 << 20;
 
 const HEADING: &str = "Settings";
 const COSINES: &str = "Settings of drawn cosines";
@@ -76,7 +81,7 @@ impl SettingArguments {
         let mut preset = self.preset.clone();
         if let Some(path) = &self.config {
             let read = || format!("cannot use the settings in {}", path.display());
-            let text = std::fs::read_to_string(path).with_context(read)?;
+            let text = File::open(path).and_then(|file| read_text_within(file, MOST_BYTES)).with_context(read)?;
             let mut file = settings_of(&text).with_context(read)?;
             preset = preset.or(file.remove("preset"));
             file.retain(|name, _| !self.flags.iter().any(|(flag, _)| flag == name));

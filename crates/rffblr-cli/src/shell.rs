@@ -19,7 +19,7 @@ pub struct Completions {
 pub fn completions(arguments: &Completions) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Cli::command(), "rffblr", &mut script);
-    output::print(&String::from_utf8_lossy(&script))
+    output::print_data(&String::from_utf8_lossy(&script))
 }
 
 #[derive(clap::Args)]

@@ -3,7 +3,7 @@
 use crate::output;
 use crate::training::{advise, advised, tell};
 use anyhow::Result;
-use indicatif::ProgressBar;
+use indicatif::{HumanDuration, ProgressBar};
 use rffblr::data::{Dataset, Summary, TrainingTable};
 use rffblr::drawn::{SAMPLE, StreamFit, Streamed};
 use rffblr::{Iteration, Model, Settings};
@@ -11,6 +11,7 @@ use rffblr_methods::evaluate::held_out_check;
 use rffblr_tables::{FileFit, FromFiles, Parts, ReadOptions, Stage};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Files above this size are not read into memory.
@@ -48,23 +49,23 @@ pub fn fit_files(
     let (start, seed) = (Instant::now(), job.settings.seed);
     let parts = Parts::open(paths, options)?;
     let reading = bar(quiet, parts.bytes(), "first pass, what the columns are: {percent} %  {elapsed}, {eta} left");
-    let (learning, adding) = (learning_bar(quiet), bar(quiet, 0, ADDING));
+    let (learning, adding) = (Learning::new(quiet), bar(quiet, 0, ADDING));
     let found = parts.fit(job, &|stage| {
         match stage {
             Stage::Reading(bytes, _) => reading.set_position(bytes),
             Stage::Learning(step) => {
                 reading.finish_and_clear();
-                show(&learning, step);
+                learning.show(step);
             }
             Stage::Adding(rows, of) => {
-                learning.finish_and_clear();
+                learning.bar.finish_and_clear();
                 adding.set_length(of);
                 adding.set_position(rows);
             }
         }
         ControlFlow::Continue(())
     });
-    [reading, learning, adding].iter().for_each(ProgressBar::finish_and_clear);
+    [reading, learning.bar, adding].iter().for_each(ProgressBar::finish_and_clear);
     match found.map_err(advise)? {
         FromFiles::Table(training) => {
             if !quiet {
@@ -87,19 +88,19 @@ pub fn fit_table(training: &TrainingTable, settings: &Settings, hold_out: bool, 
     let start = Instant::now();
     let mut summary = Summary::new(SAMPLE, settings.seed);
     summary.add(training.table(), 0)?;
-    let (learning, adding) = (learning_bar(quiet), bar(quiet, summary.rows(), ADDING));
+    let (learning, adding) = (Learning::new(quiet), bar(quiet, summary.rows(), ADDING));
     let observer = |step: &Iteration| {
-        show(&learning, step);
+        learning.show(step);
         ControlFlow::Continue(())
     };
     let (seed, encoder) = (settings.seed, training.encoder());
     let job = StreamFit { summary: &summary, seed, encoder, settings, hold_out, observer: &observer, resume: None };
     let found = job.fit(training.table(), &mut |rows, _| {
-        learning.finish_and_clear();
+        learning.bar.finish_and_clear();
         adding.set_position(rows);
         Ok(())
     });
-    [learning, adding].iter().for_each(ProgressBar::finish_and_clear);
+    [learning.bar, adding].iter().for_each(ProgressBar::finish_and_clear);
     let notes = training.notes().iter().map(advised).collect();
     let mut fitted = finished(found?, summary.rows(), seed, start, notes)?;
     fitted.model = fitted.model.with_training_data(training.dataset());
@@ -117,13 +118,36 @@ fn finished(found: Streamed, rows: u64, seed: u64, start: Instant, notes: Vec<St
 
 const ADDING: &str = "row {human_pos} of {human_len}  {elapsed}, {eta} left";
 
-fn learning_bar(quiet: bool) -> ProgressBar {
-    bar(quiet, 0, "learning the kernel on a sample: step {pos}  {msg}  {elapsed}")
+/// The steps of learning, and how long the last kind of them may take.
+struct Learning {
+    bar: ProgressBar,
+    /// Where the steps began whose number is bounded, and how many there are so far.
+    bounded: Mutex<Option<(Instant, u32)>>,
 }
 
-fn show(bar: &ProgressBar, step: &Iteration) {
-    bar.inc(1);
-    bar.set_message(format!("objective {:.1}", step.objective));
+impl Learning {
+    fn new(quiet: bool) -> Learning {
+        let bar = bar(quiet, 0, "learning the kernel on a sample: step {pos}  {msg}  {elapsed}{prefix}");
+        Learning { bar, bounded: Mutex::new(None) }
+    }
+
+    fn show(&self, step: &Iteration) {
+        self.bar.inc(1);
+        self.bar.set_message(format!("objective {:.1}", step.objective));
+        let Some(left) = step.left else { return };
+        let mut bounded = self.bounded.lock().unwrap_or_else(PoisonError::into_inner);
+        let (start, steps) = bounded.get_or_insert((Instant::now(), 0));
+        if let Some(left) = time_left(start.elapsed(), *steps, left) {
+            self.bar.set_prefix(format!(", at most {} left", HumanDuration(left)));
+        }
+        *steps += 1;
+    }
+}
+
+/// The time of so many steps more, after some that took a time.
+fn time_left(passed: Duration, steps: u32, left: usize) -> Option<Duration> {
+    let each = passed.checked_div(steps)?;
+    each.checked_mul(u32::try_from(left).ok()?)
 }
 
 fn bar(quiet: bool, length: u64, template: &str) -> ProgressBar {
@@ -133,4 +157,15 @@ fn bar(quiet: bool, length: u64, template: &str) -> ProgressBar {
     let bar = output::progress(length, template);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_that_of_the_steps_so_far() {
+        assert_eq!(time_left(Duration::from_secs(6), 3, 10), Some(Duration::from_secs(20)));
+        assert_eq!(time_left(Duration::from_secs(6), 0, 10), None);
+    }
 }

@@ -51,7 +51,7 @@ pub struct TableArguments {
     #[arg(long, value_name = "ORDER", value_parser = date_order())]
     dates: Option<DateOrder>,
     /// Missing inputs: take the training median and mark them, or refuse them. Missing is an empty cell, NA, N/A, NaN,
-    /// null, none, ?, what spreadsheets write for an error (#N/A, #N/D, #NULL!, #VALUE!, #DIV/0!, #REF!, #NUM!, #NAME?),
+    /// null, none, ?, a point, what spreadsheets write for an error (#N/A, #N/D, #NULL!, #VALUE!, #DIV/0!, #REF!, #NUM!, #NAME?),
     /// and among numbers a limit such as <0.5, >100, <LOD or n.d.
     #[arg(long, value_name = "HOW", default_value = "impute", value_parser = missing_inputs())]
     missing: MissingInputs,
@@ -90,7 +90,10 @@ impl TableArguments {
     /// An error if rows belong together: which are held out is then decided with all of them in memory.
     pub fn expect_no_order(&self) -> Result<()> {
         match self.group.is_some() || self.time.is_some() {
-            true => bail!("--group and --time need all rows in memory, and these are read in blocks; leave them out"),
+            true => bail!(
+                "--group and --time need all rows in memory, and these are read in blocks; put some groups, or the last rows, \
+                 in files of their own, fit to the others, and judge by `rffblr report MODEL FILES --new`"
+            ),
             false => Ok(()),
         }
     }

@@ -13,7 +13,7 @@
 //! 5. The ends of the interval are at `reach` deviations from the location.
 
 use rffblr::data::{Encoding, MissingInputs, RawInput};
-use rffblr::internals::{Plain, PlainPart, Spread as PlainSpread, Terms as PlainTerms, plain};
+use rffblr::internals::{MISSING_WORDS, Plain, PlainPart, Spread as PlainSpread, Terms as PlainTerms, plain};
 use rffblr::linalg::Mat;
 use rffblr::{Form, Model, Point, Result, Shape, Transform};
 use serde::Serialize;
@@ -31,6 +31,8 @@ pub(crate) struct Formula {
     pub targets: Vec<Target>,
     /// Probability of the interval; zero if there are neither deviations nor intervals.
     pub coverage: f64,
+    /// Texts that mean a missing cell, in capitals, unless they are levels.
+    pub missing: Vec<String>,
     #[serde(skip)]
     pub about: String,
 }
@@ -208,6 +210,7 @@ impl Formula {
             parts: parts.into_iter().map(Part::from).collect(),
             targets: model.target_names().iter().enumerate().map(target).collect(),
             coverage: coverage.unwrap_or(0.0),
+            missing: MISSING_WORDS.map(str::to_uppercase).into(),
             about,
         })
     }

@@ -7,6 +7,9 @@ use crate::{Dialect, Options};
 /// The exponential of less is taken for that of this: PostgreSQL refuses numbers that are too small for it.
 const LEAST_EXPONENT: f64 = -600.0;
 
+/// The user's table. A name alone that no column has would be a text to SQLite; with that of the table it is an error.
+const TABLE: &str = "rffblr_data";
+
 /// The statement.
 pub(crate) fn select(formula: &Formula, dialect: Dialect, options: &Options) -> String {
     let kept: Vec<String> = (0..options.keep.len()).map(|k| format!("k{k}")).collect();
@@ -17,10 +20,11 @@ pub(crate) fn select(formula: &Formula, dialect: Dialect, options: &Options) -> 
         let all: Vec<String> = kept.iter().cloned().chain(columns).collect();
         format!("SELECT {} FROM {}", all.join(",\n  "), own(name))
     };
-    let given = |(i, input): (usize, &Input)| format!("{} AS x{i}", read(input, dialect));
-    let named = options.keep.iter().zip(&kept).map(|(name, kept)| format!("{} AS {kept}", column(name)));
+    let missing = formula.missing.iter().map(|word| sql(word)).collect::<Vec<_>>().join(", ");
+    let given = |(i, input): (usize, &Input)| format!("{} AS x{i}", read(input, &missing, dialect));
+    let named = options.keep.iter().zip(&kept).map(|(name, kept)| format!("{} AS {kept}", of_table(name)));
     let read: Vec<String> = named.chain(formula.inputs.iter().enumerate().map(given)).collect();
-    stages.push(("inputs", format!("SELECT {} FROM {}", read.join(",\n  "), column(&options.table))));
+    stages.push(("inputs", format!("SELECT {} FROM {} AS {TABLE}", read.join(",\n  "), column(&options.table))));
     let standardised = |(d, of): (usize, &Column)| {
         format!("({} - {}) / {} AS z{d}", cell(of, &formula.inputs[of.input]), number(of.mean), number(of.scale))
     };
@@ -66,30 +70,60 @@ fn at_most(value: &str, most: &str, dialect: Dialect) -> String {
     format!("{}({value}, {most})", if dialect == Dialect::Sqlite { "min" } else { "least" })
 }
 
-/// A column of the table as number, text or seconds; NULL where it is missing.
-fn read(input: &Input, dialect: Dialect) -> String {
-    let name = column(&input.name);
+/// A column of the user's table.
+fn of_table(name: &str) -> String {
+    format!("{TABLE}.{}", column(name))
+}
+
+/// A column of the table as number, text or seconds; NULL where it is missing, an error where it is something else.
+fn read(input: &Input, missing: &str, dialect: Dialect) -> String {
+    let name = of_table(&input.name);
+    let text = format!("CAST({name} AS TEXT)");
+    let absent = format!("WHEN {name} IS NULL OR upper(trim({text})) IN ({missing}) THEN NULL");
+    // An error whose message shows the text. SQLite casts any text to a number, zero if need be; there it is one of a path.
+    let wrong = |meant: &str| {
+        let says = format!("{} || {text}", sql(&format!("column {} is no {meant}: ", input.name)));
+        if dialect == Dialect::Sqlite { format!("json_extract('{{}}', {says})") } else { says }
+    };
     match (input.kind, dialect) {
-        (Kind::Number, Dialect::Sqlite) => format!("CAST(NULLIF({name}, '') AS REAL)"),
-        (Kind::Number, _) => format!("NULLIF(CAST({name} AS double precision), CAST('NaN' AS double precision))"),
-        (Kind::Text, _) => format!("NULLIF(CAST({name} AS TEXT), '')"),
+        (Kind::Number, _) => {
+            let double = |value: &str| format!("CAST({value} AS double precision)");
+            // SQLite compares text that is a number as one with what was cast to a number, and other text is greater.
+            let within = |value: &str| format!("{value} BETWEEN {} AND {}", double("-1e308"), double("1e308"));
+            // The others refuse what they cannot cast, but PostgreSQL casts 0x10 and DuckDB 1_000.
+            let plain = format!("strpos(upper({text}), 'X') + strpos({text}, '_') = 0");
+            let finite = match dialect {
+                Dialect::Sqlite => within(&name),
+                _ => format!("{plain} AND {}", within(&double(&name))),
+            };
+            format!("CASE {absent} WHEN {finite} THEN {} ELSE {} END", double(&name), double(&wrong("finite number")))
+        }
+        (Kind::Text, _) => {
+            format!("CASE WHEN {text} IN ({}) THEN {text} {absent} ELSE trim({text}) END", levels(input))
+        }
         (Kind::Date | Kind::Time, Dialect::Sqlite) => {
             let part = |format: &str| format!("CAST(strftime('{format}', {name}) AS REAL)");
             // SQLite takes a time of day for one of the first of January 2000.
-            let start = if input.kind == Kind::Time { " - 946684800e0" } else { "" };
-            format!("{} + ({} - {}){start}", part("%s"), part("%f"), part("%S"))
+            let (start, meant) = if input.kind == Kind::Time { (" - 946684800e0", "time") } else { ("", "date") };
+            let seconds = format!("{} + ({} - {}){start}", part("%s"), part("%f"), part("%S"));
+            format!("CASE {absent} WHEN {} IS NULL THEN {} ELSE {seconds} END", part("%s"), wrong(meant))
         }
         (Kind::Date | Kind::Time, _) => {
             let kind = if input.kind == Kind::Time { "time" } else { "timestamp" };
-            format!("CAST(extract(epoch FROM CAST({name} AS {kind})) AS double precision)")
+            format!("CASE {absent} ELSE CAST(extract(epoch FROM CAST({name} AS {kind})) AS double precision) END")
         }
     }
+}
+
+/// The known levels of a text as a list that is not empty.
+fn levels(input: &Input) -> String {
+    let levels: Vec<String> = input.levels.iter().map(|level| sql(level)).collect();
+    if levels.is_empty() { "NULL".into() } else { levels.join(", ") }
 }
 
 /// A cell of an encoded column; NULL where the input must be there and is missing.
 fn cell(of: &Column, input: &Input) -> String {
     let x = format!("x{}", of.input);
-    let levels = || input.levels.iter().map(|level| sql(level)).collect::<Vec<_>>().join(", ");
     let strict = if input.required == 1 { format!("WHEN {x} IS NULL THEN NULL ") } else { String::new() };
     let wave = |name: &str, (period, shift, whole): (f64, f64, u8)| {
         let days = if whole == 1 { format!("floor({x} / 86400e0)") } else { format!("{x} / 86400e0") };
@@ -102,8 +136,8 @@ fn cell(of: &Column, input: &Input) -> String {
         Cell::Number { median } => format!("COALESCE({x}, {})", number(*median)),
         Cell::Missing {} => format!("CASE {strict}WHEN {x} IS NULL THEN 1e0 ELSE 0e0 END"),
         Cell::Level { level } => format!("CASE {strict}WHEN {x} = {} THEN 1e0 ELSE 0e0 END", sql(level)),
-        Cell::Rare {} => format!("CASE {strict}WHEN {x} IS NULL OR {x} IN ({}) THEN 0e0 ELSE 1e0 END", levels()),
-        Cell::Unknown {} => format!("CASE {strict}WHEN {x} IN ({}) THEN 0e0 ELSE 1e0 END", levels()),
+        Cell::Rare {} => format!("CASE {strict}WHEN {x} IS NULL OR {x} IN ({}) THEN 0e0 ELSE 1e0 END", levels(input)),
+        Cell::Unknown {} => format!("CASE {strict}WHEN {x} IN ({}) THEN 0e0 ELSE 1e0 END", levels(input)),
         Cell::Days { start, .. } if input.required == 1 => format!("({x} - {}) / 86400e0", number(*start)),
         Cell::Days { start, median } => format!("COALESCE(({x} - {}) / 86400e0, {})", number(*start), number(*median)),
         Cell::Cos { period, shift, whole } => wave("cos", (*period, *shift, *whole)),

@@ -233,7 +233,7 @@ impl Facts<'_> {
             self.model.training_rows(),
             self.raw_inputs(),
             self.model.target_names().len(),
-            self.model.fingerprint()
+            self.model.fingerprint().unwrap_or("not known")
         )];
         if let Some(quality) = &self.report.quality {
             let observed = self.model.target_names().iter().zip(&quality.marks.tasks);
@@ -298,6 +298,7 @@ impl Facts<'_> {
                 State::Pass => "yes",
                 State::Warn => "mind",
                 State::Fail => "no",
+                State::Unknown => "not known",
             };
             format!("- {} {state}: {}", question.question, plain(&question.answer))
         };

@@ -6,7 +6,8 @@ use super::labels::Labels;
 use super::quality::{Checked, Marks, Quality};
 use super::verdict::{FEW, calibration, percent, significant};
 use rffblr::Model;
-use rffblr::data::NoteKind;
+use rffblr::data::{Encoding, NoteKind, RawInput};
+use rffblr::internals::{coordinates, names_time};
 use rffblr::metrics::{Check, SplitBy};
 use serde::Serialize;
 
@@ -30,6 +31,7 @@ pub(super) enum State {
     Pass,
     Warn,
     Fail,
+    Unknown,
 }
 
 /// What is known.
@@ -138,7 +140,33 @@ impl Known<'_> {
             _ => (State::Pass, "Nothing in the table says that other rows should have been held out together."),
         };
         let question = "Was it tested on rows like those to come?";
-        Some(Question { id: "folds", question, state, answer: answer.into() })
+        let (state, answer) = match self.neighbours().filter(|_| random && state == State::Pass) {
+            Some(doubt) => (State::Unknown, doubt),
+            None => (state, answer.to_owned()),
+        };
+        Some(Question { id: "folds", question, state, answer })
+    }
+
+    /// Why rows held out at random may have had neighbours among those learned from, and the remedy: places and times are
+    /// among the inputs.
+    fn neighbours(&self) -> Option<String> {
+        let encoder = self.model.table_encoder();
+        let raw = encoder.raw_inputs();
+        let names: Vec<&str> = raw.iter().map(|input| input.name.as_str()).collect();
+        if let Some((x, y)) = coordinates(&names) {
+            return Some(format!(
+                "{} and {} look like coordinates: rows held out had neighbours among those learned from. If the rows to \
+                 predict are elsewhere, name a column of areas (--group).",
+                self.labels.name(x),
+                self.labels.name(y)
+            ));
+        }
+        let is_time = |input: &&RawInput| matches!(input.encoding, Encoding::Date(_)) || names_time(&input.name);
+        let time = raw.iter().find(is_time)?;
+        Some(format!(
+            "{} looks like a time: if the rows to predict are later ones, train on the past and test on the future (--time).",
+            self.labels.name(&time.name)
+        ))
     }
 
     fn leak(&self) -> Option<Question> {

@@ -4,7 +4,9 @@ use super::quality::CROWD;
 use super::{Options, brief};
 use rffblr::data::Dataset;
 use rffblr::explain::{Diagnostics, Explainer, Kind};
+use rffblr::internals::significant;
 use rffblr::normal;
+use rffblr::table::{DAY, date_text};
 use serde::Serialize;
 
 /// Inputs that divide the rows, and parts shown, by falling size of their worst error.
@@ -12,8 +14,10 @@ const DIVIDING: usize = 40;
 const SHOWN: usize = 60;
 /// Rows without which a part says nothing.
 const FEWEST: usize = 5;
-/// Rows without which a part has no say in whether errors have a pattern.
+/// Rows without which a part has no say in whether errors have a pattern, or are larger.
 const JUDGED: usize = 10;
+/// Values of a number that make a part each; of one with more, every quarter does.
+const VALUES: usize = 6;
 /// How often chance alone may look like a pattern.
 const CHANCE: f64 = 0.02;
 /// Reach of a 90 % interval.
@@ -39,6 +43,8 @@ pub(super) struct Errors {
     mean_reach: f64,
     size: f64,
     size_reach: f64,
+    /// Whether they are larger than those of all rows by more than chance, among all parts looked at.
+    larger: bool,
     /// Share inside their 90 % interval.
     inside: f64,
 }
@@ -58,7 +64,9 @@ pub(super) struct Pattern {
 
 /// Errors by parts of the table.
 pub(super) struct Groups {
+    /// Those that stand out most, and how many were looked at.
     pub(super) parts: Vec<Part>,
+    pub(super) total: usize,
     pub(super) pattern: Option<Pattern>,
 }
 
@@ -90,24 +98,26 @@ impl Groups {
             inputs.iter().flat_map(|&input| divided(explainer, input, data, options)).collect();
         divisions.extend(grouped(data, options));
         let fewest = if options.row_data { FEWEST } else { FEWEST.max(CROWD) };
-        divisions.retain(|division| division.rows.len() >= fewest);
+        divisions.retain(|division| (fewest..data.rows()).contains(&division.rows.len()));
         let tasks = 0..data.targets().ncols();
         let pattern = pattern(&divisions, found, tasks.len());
+        let (total, all) = (divisions.len(), tasks.clone().map(|c| AllErrors::new(found, c)).collect::<Vec<_>>());
+        let limit = limit(total * tasks.len());
         let mut parts: Vec<(f64, Part)> = divisions
             .into_iter()
             .map(|Division { input, column, value, rows }| {
-                let tasks: Vec<Errors> = tasks.clone().map(|c| Errors::new(&rows, found, c, fewest)).collect();
-                let worst = tasks.iter().map(|errors| (errors.mean / errors.mean_reach).abs()).fold(0.0, f64::max);
-                (worst, Part { input, column, value, tasks })
+                let errors = |c: usize| Errors::new(&rows, found, c, fewest, &all[c], limit);
+                let (worst, tasks): (Vec<f64>, Vec<Errors>) = tasks.clone().map(errors).unzip();
+                (worst.into_iter().fold(0.0, f64::max), Part { input, column, value, tasks })
             })
             .collect();
         parts.sort_by(|a, b| b.0.total_cmp(&a.0));
         parts.truncate(SHOWN);
-        Groups { parts: parts.into_iter().map(|(_, part)| part).collect(), pattern }
+        Groups { parts: parts.into_iter().map(|(_, part)| part).collect(), total, pattern }
     }
 }
 
-/// The quarters of a number and the levels of a text, in the data.
+/// The values of a number, or its quarters if there are many, and the levels of a text, in the data.
 fn divided(explainer: &Explainer<'_>, input: usize, data: &Dataset, options: &Options) -> Vec<Division> {
     let facts = &explainer.inputs()[input];
     let division =
@@ -125,26 +135,51 @@ fn divided(explainer: &Explainer<'_>, input: usize, data: &Dataset, options: &Op
             let value = |n: usize| data.inputs()[(n, facts.columns[0])];
             let mut there: Vec<usize> = (0..data.rows()).filter(|&n| !gap(n)).collect();
             there.sort_by(|&a, &b| value(a).total_cmp(&value(b)));
-            // Equal values stay together: a quarter ends where the value changes.
-            let ends: Vec<usize> = (0..=4)
-                .map(|k| match there.get(k * there.len() / 4) {
-                    Some(&at) if k > 0 => there.partition_point(|&n| value(n) < value(at)),
-                    Some(_) => 0,
-                    None => there.len(),
-                })
-                .collect();
-            let quarter = |pair: &[usize]| {
+            let sorted: Vec<f64> = there.iter().map(|&n| value(n)).collect();
+            let part = |pair: &[usize]| {
                 let rows = there[pair[0]..pair[1]].to_vec();
-                let [low, high] = [rows.first(), rows.last()].map(|n| n.map_or(f64::NAN, |&n| value(n)));
+                let [low, high] = [sorted[pair[0]], sorted[pair[1] - 1]];
                 // The ends of quarters are values of rows.
                 let [low, high] = [low, high].map(|end| if options.row_data { end } else { rounded(end, high - low) });
-                let text = super::verdict::significant;
+                let text = |value: f64| match &facts.kind {
+                    Kind::Date(date) if !date.is_clock() => date_text(date.start + DAY * value).replace('T', " "),
+                    // Four digits, without the zeros at their end.
+                    _ => {
+                        significant(value, 4).parse().map_or_else(|_| value.to_string(), |short: f64| short.to_string())
+                    }
+                };
                 division(if low == high { text(low) } else { format!("{} to {}", text(low), text(high)) }, rows)
             };
-            let quarters = ends.windows(2).filter(|pair| pair[0] < pair[1]).map(quarter);
-            quarters.chain(missing()).collect()
+            let parts = bounds(&sorted);
+            parts.windows(2).filter(|pair| pair[0] < pair[1]).map(part).chain(missing()).collect()
         }
     }
+}
+
+/// Where the parts of rising values begin, and their number: each of a few values is one, else each quarter. Equal values
+/// stay together.
+fn bounds(sorted: &[f64]) -> Vec<usize> {
+    let starts = || (1..sorted.len()).filter(|&i| sorted[i - 1] < sorted[i]);
+    let inner: Vec<usize> = match starts().nth(VALUES - 1) {
+        None => starts().collect(),
+        Some(_) => {
+            let mut inner = Vec::new();
+            for at in (1..4).filter_map(|k| sorted.get(k * sorted.len() / 4)) {
+                let before = sorted.partition_point(|value| value < at);
+                // A value that more than a quarter of the rows have is a part of its own.
+                let end = if inner.last().copied().unwrap_or(0) < before {
+                    before
+                } else {
+                    sorted.partition_point(|value| value <= at)
+                };
+                if end < sorted.len() && inner.last().is_none_or(|last| *last < end) {
+                    inner.push(end);
+                }
+            }
+            inner
+        }
+    };
+    [vec![0], inner, vec![sorted.len()]].concat()
 }
 
 /// A number without the digits below a tenth of a range.
@@ -169,20 +204,69 @@ fn grouped(data: &Dataset, options: &Options) -> Vec<Division> {
     of.into_iter().enumerate().map(division).collect()
 }
 
+/// What the errors of parts are compared with: those of all rows.
+struct AllErrors {
+    count: f64,
+    root_mean_square: f64,
+    /// Mean, standard deviation and skewness of their sizes.
+    size: f64,
+    spread: f64,
+    skewness: f64,
+}
+
+impl AllErrors {
+    fn new(found: &Diagnostics, task: usize) -> AllErrors {
+        let errors: Vec<f64> = found.residual.col_as_slice(task).iter().copied().filter(|e| !e.is_nan()).collect();
+        let count = errors.len() as f64;
+        let mean = |of: &dyn Fn(f64) -> f64| errors.iter().map(|&e| of(e) / count).sum::<f64>();
+        let size = mean(&f64::abs);
+        let spread = mean(&|e| (e.abs() - size).powi(2)).sqrt();
+        AllErrors {
+            root_mean_square: mean(&|e| e * e).sqrt(),
+            skewness: mean(&|e| ((e.abs() - size) / spread).powi(3)),
+            count,
+            size,
+            spread,
+        }
+    }
+
+    /// By how many standard deviations the mean size of some errors is above that of as many drawn from all without
+    /// replacement, and by how many it may be where a normal variable may be by `limit`: sums of few skewed sizes have
+    /// longer tails (Cornish and Fisher's first term).
+    fn judged(&self, size: f64, count: f64, limit: f64) -> (f64, f64) {
+        let deviation = self.spread * ((1.0 / count - 1.0 / self.count).max(0.0)).sqrt();
+        let above = if deviation > 0.0 { (size - self.size) / deviation } else { 0.0 };
+        (above, limit + (limit * limit - 1.0) * self.skewness / (6.0 * count.sqrt()))
+    }
+}
+
 impl Errors {
-    fn new(rows: &[usize], found: &Diagnostics, task: usize, fewest: usize) -> Errors {
+    /// And by how many standard deviations they stand out, by their mean or by their size.
+    fn new(
+        rows: &[usize],
+        found: &Diagnostics,
+        task: usize,
+        fewest: usize,
+        all: &AllErrors,
+        limit: f64,
+    ) -> (f64, Errors) {
         let errors: Vec<f64> = rows.iter().map(|&n| found.residual[(n, task)]).filter(|e| !e.is_nan()).collect();
         if errors.len() < fewest {
             let [mean, mean_reach, size, size_reach, inside] = [f64::NAN; 5];
-            return Errors { rows: errors.len(), mean, mean_reach, size, size_reach, inside };
+            let rows = errors.len();
+            return (0.0, Errors { rows, mean, mean_reach, size, size_reach, larger: false, inside });
         }
         let sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
         let (mean, mean_reach) = mean_of(&errors);
         let (size, size_reach) = mean_of(&sizes);
         let held = rows.iter().map(|&n| found.transform[(n, task)]).filter(|p| !p.is_nan());
         let inside = held.filter(|p| (0.05..=0.95).contains(p)).count() as f64 / errors.len() as f64;
+        let count = errors.len() as f64;
+        let (above, may_be) = all.judged(size, count, limit);
+        let stands_out = above.max(mean.abs() * count.sqrt() / all.root_mean_square);
+        let larger = errors.len() >= JUDGED && above > may_be;
         let [mean, mean_reach, size, size_reach, inside] = [mean, mean_reach, size, size_reach, inside].map(brief);
-        Errors { rows: errors.len(), mean, mean_reach, size, size_reach, inside }
+        (stands_out, Errors { rows: errors.len(), mean, mean_reach, size, size_reach, larger, inside })
     }
 }
 
@@ -192,6 +276,11 @@ fn mean_of(values: &[f64]) -> (f64, f64) {
     let mean = values.iter().map(|v| v / count).sum::<f64>();
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
     (mean, REACH * (variance / count).sqrt())
+}
+
+/// What a normal variable exceeds by chance alone when so many are looked at (Bonferroni's bound).
+fn limit(looked_at: usize) -> f64 {
+    normal::quantile(1.0 - CHANCE / looked_at.max(1) as f64)
 }
 
 /// The part whose mean standardised error is farthest from zero, judged against chance by Bonferroni's bound.
@@ -216,6 +305,30 @@ fn pattern(divisions: &[Division], found: &Diagnostics, tasks: usize) -> Option<
             }
         }
     }
-    let limit = normal::quantile(1.0 - 0.5 * CHANCE / f64::from(looked_at.max(1)));
+    // The mean may be off to either side.
+    let limit = limit(2 * looked_at);
     worst.map(|(size, pattern)| Pattern { real: size > limit, ..pattern })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_many_rows_are_parts_of_their_own() {
+        let of = |values: &[(f64, usize)]| {
+            let mut all: Vec<f64> = values.iter().flat_map(|&(value, rows)| vec![value; rows]).collect();
+            all.sort_by(f64::total_cmp);
+            bounds(&all)
+        };
+        // Nine of ten are zero, and the rest one, or all different.
+        assert_eq!(of(&[(0.0, 90), (1.0, 10)]), [0, 90, 100]);
+        let rest: Vec<(f64, usize)> = (1..=10).map(|i| (f64::from(i), 1)).collect();
+        assert_eq!(of(&[&[(0.0, 90)], &rest[..]].concat()), [0, 90, 100]);
+        assert_eq!(of(&[&[(11.0, 90)], &rest[..]].concat()), [0, 10, 100]);
+        let even: Vec<(f64, usize)> = (0..40).map(|i| (f64::from(i), 1)).collect();
+        assert_eq!(of(&even), [0, 10, 20, 30, 40]);
+        assert_eq!(of(&even[..6]), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!((of(&[(2.0, 9)]), of(&[])), (vec![0, 9], vec![0, 0]));
+    }
 }

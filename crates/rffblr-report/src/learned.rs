@@ -1,6 +1,6 @@
 //! What the model learned: relevance, partial dependence, correlations between inputs and between targets.
 
-use super::quality::{CROWD, bar_of, range};
+use super::quality::{CROWD, range};
 use super::{Options, brief, briefly};
 use rffblr::data::Dataset;
 use rffblr::explain::{
@@ -38,6 +38,8 @@ pub(super) struct Learned {
     correlated: Vec<(usize, usize, f64)>,
     /// How many of them have a curve.
     curves_each: usize,
+    /// Rows that the means of curves and surfaces are taken over.
+    averaged_over: usize,
     curves: Vec<Curve>,
     /// For each task, the two inputs that act most together with others; `None` if there is but one.
     surfaces: Vec<Option<Surface>>,
@@ -62,11 +64,10 @@ pub(super) struct InputFacts {
     pub(super) missing: usize,
 }
 
-/// How many values lie in each of equally wide bars.
+/// How many values lie between every two edges: bars are equally wide, or, where no row may be shown, equally full.
 #[derive(Serialize)]
 struct Histogram {
-    low: f64,
-    high: f64,
+    edges: Vec<f64>,
     counts: Vec<usize>,
 }
 
@@ -80,8 +81,9 @@ pub(super) struct RelevanceFacts {
     share_std: Vec<Vec<f64>>,
     /// What the input does alone.
     alone: Vec<Vec<f64>>,
-    /// Background rows behind them.
+    /// Background rows behind the shares, and behind their deviations.
     rows: usize,
+    interval_rows: usize,
 }
 
 /// Partial dependence on one input: numbers or labels on its axis, then a curve for each task.
@@ -91,6 +93,8 @@ struct Curve {
     at: Axis,
     mean: Vec<Vec<f64>>,
     std: Vec<Vec<f64>>,
+    #[serde(skip)]
+    averaged_over: usize,
 }
 
 /// Partial dependence of one task on two inputs: the values of the second run fastest.
@@ -134,12 +138,14 @@ impl Learned {
             InputFacts::new(explainer, input, briefly(scales.row(i).iter().copied()), options.row_data)
         };
         let central_row = options.row_data.then(|| central(model, explainer));
+        let curves = drawn.iter().map(curve).collect::<Result<Vec<Curve>>>()?;
         Ok(Learned {
             inputs: explainer.inputs().iter().enumerate().map(input).collect(),
             rows: explainer.rows().nrows(),
             correlated: correlated(explainer, &order),
             curves_each,
-            curves: drawn.iter().map(curve).collect::<Result<_>>()?,
+            averaged_over: curves.first().map_or(0, |curve| curve.averaged_over),
+            curves,
             surfaces: (0..tasks).map(surface).collect::<Result<_>>()?,
             central: central_row.map(|row| explainer.rows().row(row).iter().copied().collect()),
             central_row,
@@ -173,6 +179,7 @@ impl RelevanceFacts {
             share_std: of(&shares.total_std),
             alone: of(&shares.first_order),
             rows: shares.background.len(),
+            interval_rows: shares.std_background.len(),
         }
     }
 }
@@ -209,17 +216,38 @@ impl InputFacts {
 }
 
 impl Histogram {
-    fn new(values: Vec<f64>, row_data: bool) -> Histogram {
+    fn new(mut values: Vec<f64>, row_data: bool) -> Histogram {
         let [low, high] = range(values.clone(), row_data);
-        let mut counts = vec![0; BARS];
-        for value in values.iter().filter(|value| (low..=high).contains(*value)) {
-            counts[bar_of(*value, [low, high], BARS)] += 1;
-        }
-        if !row_data {
-            counts.iter_mut().filter(|count| **count < CROWD).for_each(|count| *count = 0);
-        }
-        Histogram { low: brief(low), high: brief(high), counts }
+        values.retain(|value| (low..=high).contains(value));
+        values.sort_by(f64::total_cmp);
+        let inner = if row_data { evenly(low, high) } else { equally_full(&values) };
+        let edges = [vec![low], inner, vec![high]].concat();
+        let below = |edge: f64| values.partition_point(|value| *value < edge);
+        let starts: Vec<usize> =
+            edges[..edges.len() - 1].iter().map(|&edge| below(edge)).chain([values.len()]).collect();
+        Histogram { edges: briefly(edges), counts: starts.windows(2).map(|pair| pair[1] - pair[0]).collect() }
     }
+}
+
+/// The inner edges of equally wide bars.
+fn evenly(low: f64, high: f64) -> Vec<f64> {
+    let at = |i: usize| low * (1.0 - i as f64 / BARS as f64) + high * (i as f64 / BARS as f64);
+    if low < high { (1..BARS).map(at).collect() } else { Vec::new() }
+}
+
+/// The inner edges of bars that are as full as each other, as far as equal values allow, each between two rising values.
+fn equally_full(values: &[f64]) -> Vec<f64> {
+    let bars = (values.len() / (2 * CROWD)).clamp(1, BARS);
+    let (mut edges, mut last) = (Vec::new(), 0);
+    for i in 1..values.len() {
+        let full = i * bars >= (edges.len() + 1) * values.len() && i >= last + CROWD && i + CROWD <= values.len();
+        let edge = values[i - 1] / 2.0 + values[i] / 2.0;
+        if full && values[i - 1] < edge {
+            edges.push(edge);
+            last = i;
+        }
+    }
+    edges
 }
 
 /// Pairs of numbers that go together, among the inputs that matter most for any task; missing cells are not counted.
@@ -284,7 +312,13 @@ impl Curve {
     fn new(explainer: &Explainer<'_>, input: usize, row_data: bool) -> Result<Curve> {
         let points = points(explainer, input, POINTS, row_data)?;
         let found = explainer.partial_dependence(input, points)?;
-        Ok(Curve { input, at: Axis::new(&found.points[0]), mean: by_task(&found.mean), std: by_task(&found.std) })
+        Ok(Curve {
+            input,
+            at: Axis::new(&found.points[0]),
+            mean: by_task(&found.mean),
+            std: by_task(&found.std),
+            averaged_over: found.background.len(),
+        })
     }
 }
 
@@ -390,5 +424,33 @@ impl Together {
     pub(super) fn new(model: &Model, data: &Dataset, left_out: &Diagnostics) -> Result<Together> {
         let TaskCorrelation { targets, signal, residuals } = task_correlation(model, data, left_out)?;
         Ok(Together { targets: by_task(&targets), signal: by_task(&signal), residuals: by_task(&residuals) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_row_data_bars_have_no_holes() {
+        // Skewed, with rows far out, and mostly zeros: bars of equal width would be empty or hold single rows.
+        let skewed: Vec<f64> = (0..200).map(|n| (f64::from(n) / 25.0).exp()).collect();
+        let zeros: Vec<f64> = (0..200).map(|n| f64::from((n - 150).max(0))).collect();
+        for (values, least) in [(skewed, 15), (zeros, 3)] {
+            let found = Histogram::new(values.clone(), false);
+            assert!(
+                found.counts.len() >= least && found.counts.iter().all(|count| *count >= CROWD),
+                "{:?}",
+                found.counts
+            );
+            assert!(
+                found.edges.windows(2).all(|pair| pair[0] < pair[1]) && found.edges.len() == found.counts.len() + 1
+            );
+            let inside =
+                values.iter().filter(|value| (found.edges[0]..=found.edges[found.counts.len()]).contains(*value));
+            assert_eq!(found.counts.iter().sum::<usize>(), inside.count());
+        }
+        let found = Histogram::new((0..240).map(f64::from).collect(), true);
+        assert_eq!((found.counts, found.edges.len()), (vec![10; 24], 25));
     }
 }

@@ -29,7 +29,7 @@ use groups::{Groups, Part};
 use inside::Inside;
 use learned::{Learned, Together};
 use quality::{Checked, Quality};
-use rffblr::data::{Dataset, Encoding, NoteKind};
+use rffblr::data::{Dataset, Encoding, NoteKind, RawInput};
 use rffblr::explain::{Explainer, diagnostics, new_row_diagnostics};
 use rffblr::internals::expect_count;
 use rffblr::linalg::Mat;
@@ -115,6 +115,8 @@ struct Contents {
     /// What targets and inputs are called, and their units.
     target_labels: Vec<(String, String)>,
     input_labels: Vec<(String, String)>,
+    /// For each input that is a date, the seconds since 1970 from which its days are counted.
+    since: Vec<Option<f64>>,
     model: ModelFacts,
     verdict: Verdict,
     questions: Vec<Question>,
@@ -124,8 +126,9 @@ struct Contents {
     check: Option<Checked>,
     /// Rows predicted without them; `None` without data.
     quality: Option<Quality>,
-    /// Errors in parts of the table.
+    /// Errors in the parts of the table that stand out most, and how many were looked at.
     parts: Vec<Part>,
+    parts_total: usize,
     /// How far new rows are from those of the fit; `None` if there are none, or if these are not known.
     drift: Option<Drift>,
     /// `None` without rows to look at the function around.
@@ -258,12 +261,14 @@ impl Contents {
             targets: model.target_names().to_vec(),
             target_labels: called(model.target_names()),
             input_labels: called(&inputs),
+            since: model.table_encoder().raw_inputs().iter().map(first_day).collect(),
             inputs,
             columns: model.input_names().to_vec(),
             model: ModelFacts::new(model),
             verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref(), &notes, labels),
             questions,
             gaps: rows.map(|rows| Gaps::new(model, rows)),
+            parts_total: groups.as_ref().map_or(0, |groups| groups.total),
             parts: groups.map_or_else(Vec::new, |groups| groups.parts),
             drift,
             check,
@@ -299,6 +304,14 @@ fn process_r2(model: &Model, data: &Dataset) -> Result<Option<f64>> {
     Ok(Some(brief(found.overall)))
 }
 
+/// From when on the days of a date are counted; a time of the day has none.
+fn first_day(input: &RawInput) -> Option<f64> {
+    match &input.encoding {
+        Encoding::Date(date) if !date.is_clock() => Some(date.start),
+        _ => None,
+    }
+}
+
 /// Missing cells: of each input that has any, and of each target.
 #[derive(Serialize)]
 struct Gaps {
@@ -311,7 +324,7 @@ impl Gaps {
     fn new(model: &Model, data: &Dataset) -> Gaps {
         let encoder = model.table_encoder();
         let mut first = 0;
-        let mut missing = |input: &rffblr::data::RawInput| {
+        let mut missing = |input: &RawInput| {
             let names = input.encoded_names();
             first += names.len();
             let marked = names.last().is_some_and(|name| input.marks(name));

@@ -21,6 +21,8 @@ const TRANSFORM_BARS: usize = 10;
 /// Squares on a side that stand for single rows where these may not be shown, at most and at least.
 const SIDE: usize = 14;
 const FEW_SQUARES: usize = 3;
+/// How far squares of standardised residuals reach at least: beyond their 90 % interval.
+const EDGE: f64 = 2.0;
 /// Rows listed as influential.
 const INFLUENTIAL: usize = 10;
 
@@ -215,7 +217,7 @@ fn histogram(probabilities: &[f64]) -> Vec<usize> {
 }
 
 /// Which of equally wide bars between two ends a value is in.
-pub(super) fn bar_of(value: f64, [low, high]: [f64; 2], bars: usize) -> usize {
+fn bar_of(value: f64, [low, high]: [f64; 2], bars: usize) -> usize {
     // Halves first: the range of finite numbers may not be finite.
     let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
     if share.is_finite() { ((share * bars as f64).max(0.0) as usize).min(bars - 1) } else { 0 }
@@ -241,7 +243,9 @@ impl Squares {
             .filter(|cell| !cell[2].is_nan())
             .collect();
         let ends = |k: usize| range(cells.iter().map(|cell| cell[k]).collect(), false);
-        let [predicted, observed, residual] = [0, 1, 2].map(ends);
+        let [predicted, observed, [low, high]] = [0, 1, 2].map(ends);
+        // Where nine of ten should be is always in sight.
+        let residual = [low.min(-EDGE), high.max(EDGE)];
         // So few that most of them hold enough rows to be shown.
         let squares = (((cells.len() / (2 * CROWD)) as f64).sqrt() as usize).clamp(FEW_SQUARES, SIDE);
         let count = |k: usize, side: [f64; 2]| {

@@ -3,16 +3,21 @@
 use super::checks::State;
 use super::*;
 use rffblr::data::{MissingInputs, Roles, TrainingTable, cohort};
-use rffblr::fit;
 use rffblr::linalg::Mat;
 use rffblr::metrics::SplitBy;
 use rffblr::table::{Column, Table, Values};
+use rffblr::{fit, normal};
 use rffblr_methods::evaluate::check;
 use rffblr_methods::folds::Folds;
 use std::ops::ControlFlow;
 
 fn wave(n: usize, d: usize) -> f64 {
     ((n * (2 * d + 3)) as f64 * 0.7).sin() + 0.1 * ((n * 13 + d) as f64).cos()
+}
+
+/// Between −1 and 1, as if drawn.
+fn draw(n: usize, d: usize) -> f64 {
+    2.0 * ((n as f64 * 12.9898 + d as f64 * 78.233).sin() * 43_758.545).rem_euclid(1.0) - 1.0
 }
 
 fn small() -> Dataset {
@@ -160,6 +165,87 @@ fn a_pattern_in_the_errors_is_found() {
     assert!(found.state == State::Fail && found.answer.contains("x2"), "{}", found.answer);
 }
 
+/// Of many parts some have larger errors by chance: that is no alarm. Rows with more noise are one.
+#[test]
+fn errors_that_are_larger_are_told_from_chance() {
+    let inputs = Mat::from_fn(240, 10, draw);
+    let targets = |seed: usize, worse: f64| {
+        Mat::from_fn(240, 1, |n, _| {
+            let noise = normal::quantile(0.5 + 0.499 * draw(n, seed));
+            inputs[(n, 0)] + noise * if inputs[(n, 3)] > 0.5 { worse } else { 1.0 }
+        })
+    };
+    let model = fit(&Dataset::new(inputs.clone(), targets(99, 1.0)).unwrap(), &Settings::DEFAULT).unwrap();
+    let larger = |seed: usize, worse: f64| -> Vec<(String, String)> {
+        let data = Dataset::new(inputs.clone(), targets(seed, worse)).unwrap();
+        let facts = facts(&model, Data::New(&data), &Options::default());
+        let parts = facts["parts"].as_array().unwrap();
+        assert!(facts["parts_total"] == 40 && parts.len() == 40);
+        let found = parts.iter().filter(|part| part["tasks"][0]["larger"] == true);
+        found.map(|part| (part["column"].to_string(), part["value"].to_string())).collect()
+    };
+    for seed in 100..104 {
+        assert_eq!(larger(seed, 1.0), [], "seed {seed}");
+    }
+    let found = larger(200, 3.0);
+    assert!(found.len() == 1 && found[0].0.contains("x4"), "{found:?}");
+}
+
+#[test]
+fn parts_do_not_hold_all_rows_and_dates_are_dates() {
+    let column = |name: &str, values: Vec<f64>| Column { name: name.into(), values: Values::Numeric(values) };
+    let levels: Vec<String> = (0..60).map(|n| format!("2024-{:02}-{:02}", 1 + n / 28, 1 + n % 28)).collect();
+    let days = Values::Text { levels, codes: (0..60).collect() };
+    let table = Table::new(vec![
+        column("rock", (0..60).map(|n| f64::from(u8::from(n % 10 == 3))).collect()),
+        column("a", (0..60).map(|n| wave(n, 1)).collect()),
+        Column { name: "day".into(), values: days },
+        column("y", (0..60).map(|n| wave(n, 1) + 0.1 * wave(n, 8)).collect()),
+    ])
+    .unwrap();
+    let training = TrainingTable::new(table, Roles::of_targets(["y"]), MissingInputs::Impute).unwrap();
+    let model = training.fit(&Settings::DEFAULT).unwrap();
+    let facts = facts(&model, Data::Training(training.dataset()), &Options::default());
+    let parts = facts["parts"].as_array().unwrap();
+    let of = |name: &str| -> Vec<(&str, u64)> {
+        let own = parts.iter().filter(|part| part["column"] == name);
+        own.map(|part| (part["value"].as_str().unwrap(), part["tasks"][0]["rows"].as_u64().unwrap())).collect()
+    };
+    let mut rock = of("rock");
+    rock.sort_unstable();
+    assert_eq!(rock, [("0", 54), ("1", 6)]);
+    let days = of("day");
+    assert!(days.len() == 4 && days.iter().any(|(value, _)| value.starts_with("2024-01-01 to 2024-0")), "{days:?}");
+    assert_eq!(facts["since"], serde_json::json!([null, null, 1_704_067_200.0]));
+}
+
+#[test]
+fn places_and_times_leave_open_whether_rows_were_held_out_fairly() {
+    let answer = |names: [&str; 2], by: SplitBy| {
+        let column = |name: &str, d: usize| Column {
+            name: name.into(),
+            values: Values::Numeric((0..40).map(|n| wave(n, d)).collect()),
+        };
+        let table = Table::new(vec![column(names[0], 0), column(names[1], 1), column("z", 5)]).unwrap();
+        let settings = Settings { max_iterations: 2, ..Settings::DEFAULT };
+        let training = TrainingTable::new(table, Roles::of_targets(["z"]), MissingInputs::Error).unwrap();
+        let folds = Folds::random(40, 2, 3).unwrap();
+        let (check, _) = check(&settings, &training, &folds, by, &|_| ControlFlow::Continue(())).unwrap().unwrap();
+        let model = training.fit(&settings).unwrap().with_check(check).unwrap();
+        let questions = contents(&model, Data::Training(training.dataset()), &Options::default()).questions;
+        let found = questions.into_iter().find(|q| q.id == "folds").unwrap();
+        (found.state, found.answer)
+    };
+    let random = || SplitBy::Random { seed: 3 };
+    let (state, said) = answer(["easting", "northing"], random());
+    assert!(state == State::Unknown && said.contains("easting and northing") && said.contains("--group"), "{said}");
+    let (state, said) = answer(["x1", "year"], random());
+    assert!(state == State::Unknown && said.contains("--time"), "{said}");
+    assert_eq!(answer(["x1", "x2"], random()).0, State::Pass);
+    let grouped = SplitBy::Group { column: Some("area".into()), seed: 3 };
+    assert_eq!(answer(["easting", "northing"], grouped).0, State::Pass);
+}
+
 #[test]
 fn new_rows_are_judged_by_their_own_predictions() {
     let (all, model) = {
@@ -198,7 +284,14 @@ fn labels_and_units_are_used() {
     assert_eq!(facts["target_labels"][0], serde_json::json!(["Length of stay", "days"]));
     assert_eq!(facts["input_labels"][1], serde_json::json!(["Age", ""]));
     let error = facts["verdict"]["targets"][0]["error"].as_str().unwrap();
-    assert!(error.contains("\u{a0}days on average; guessing the mean: "), "{error}");
+    let [own, mean] =
+        error.strip_prefix("off by ").unwrap().split_once(" on average; guessing the mean: ").unwrap().into();
+    assert!(own.ends_with("\u{a0}days") && mean.ends_with("\u{a0}days"), "{error}");
+    let headline = facts["verdict"]["headline"].as_str().unwrap();
+    assert!(
+        headline.contains(&format!("Off on average: Length of stay by {own} (guessing the mean: {mean}), y2 by")),
+        "{headline}"
+    );
 }
 
 #[test]
@@ -330,6 +423,14 @@ fn a_formula_that_is_too_large_is_left_out_and_that_is_said() {
     assert!(what_if.file.is_none() && what_if.absent.unwrap().contains("too long for this page"));
     let report = Report::new(&model, Data::Training(&data), &Options::default()).unwrap();
     assert!(report.html().len() < PAGE_BYTES && report.html().contains("\"coefficients\":"));
+}
+
+#[test]
+fn the_report_of_the_demo_is_small() {
+    let data = cohort(200, 1).unwrap().train;
+    let report =
+        Report::new(&fit(&data, &Settings::DEFAULT).unwrap(), Data::Training(&data), &Options::default()).unwrap();
+    assert!(report.html().len() < 2_000_000, "{} bytes", report.html().len());
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn judged(model: &Model, marks: &Marks, basis: String, labels: &Labels) -> Verdi
             error: format!(
                 "off by {} on average; guessing the mean: {}",
                 labels.amount(name, task.mae),
-                significant(marks.methods[2].mae[c])
+                labels.amount(name, marks.methods[2].mae[c])
             ),
             explained: format!("explains {} of the variance", with_range(task.r2, task.r2_se)),
             r2: task.r2,
@@ -221,9 +221,11 @@ fn judged(model: &Model, marks: &Marks, basis: String, labels: &Labels) -> Verdi
     Verdict {
         headline: match task_r2.is_nan() {
             true => "No target varies in the rows that were held out.".into(),
-            false => {
-                format!("Explains {} of the variance {of}{beside}.", with_range(task_r2, marks.task_r2_se))
-            }
+            false => format!(
+                "Explains {} of the variance {of}{beside}.{}",
+                with_range(task_r2, marks.task_r2_se),
+                off_by(names, marks, labels)
+            ),
         },
         grade: Grade::of(task_r2),
         targets,
@@ -236,6 +238,18 @@ fn judged(model: &Model, marks: &Marks, basis: String, labels: &Labels) -> Verdi
         ]),
         warnings: lines(vec![("Few values to judge by, so that the scores are rough", few)]),
     }
+}
+
+/// The typical error of every target in its unit, if there are few.
+fn off_by(names: &[String], marks: &Marks, labels: &Labels) -> String {
+    const MOST: usize = 3;
+    let one = |(c, name): (usize, &String)| {
+        let [own, mean] = [marks.tasks[c].mae, marks.methods[2].mae[c]].map(|mae| labels.amount(name, mae));
+        let of = if names.len() > 1 { format!("{} by ", labels.name(name)) } else { "by ".into() };
+        format!("{of}{own} (guessing the mean: {mean})")
+    };
+    let each: Vec<String> = names.iter().enumerate().filter(|(c, _)| !marks.tasks[*c].r2.is_nan()).map(one).collect();
+    if each.is_empty() || names.len() > MOST { String::new() } else { format!(" Off on average: {}.", each.join(", ")) }
 }
 
 /// Whether 90 % intervals hold what they say: below zero too narrow, above too wide, zero as far as chance allows.

@@ -4,14 +4,11 @@ use std::str::Utf8Error;
 
 use super::error::Place;
 use super::numerals::Numerals;
-use super::{TableError, Values, Wish};
-use rffblr::internals::{Levels, number_text};
+use super::{Decimal, TableError, Values, Wish};
+use rffblr::internals::{Levels, MISSING_WORDS, number_text};
 
-/// Spellings of a missing value, the errors of spreadsheets among them; letters in either case.
-const MISSING_WORDS: [&str; 16] = [
-    "", "NA", "NaN", "-NaN", "?", "N/A", "null", "none", "#N/A", "#N/D", "#NULL!", "#VALUE!", "#DIV/0!", "#REF!",
-    "#NUM!", "#NAME?",
-];
+/// Most letters of a unit.
+const MOST_LETTERS: usize = 8;
 
 /// True for the spellings of a missing value.
 pub(super) fn is_missing(text: &str) -> bool {
@@ -67,6 +64,30 @@ pub(super) fn is_limit(text: &str, numerals: Numerals) -> bool {
         }
         None => is_word(text) && !text.eq_ignore_ascii_case("DL"),
     }
+}
+
+/// What stands beside the number in a text such as $114.90, 114.90 €, 5 kg or (3.82): a sign of currency before it, letters
+/// or a sign behind it, or brackets around it.
+pub(super) fn beside_number(text: &str) -> Option<&str> {
+    const CURRENCIES: [char; 8] = ['$', '€', '£', '¥', '₹', '₩', '₽', '₺'];
+    // Whatever marks groups and decimals in this column.
+    let is_number = |text: &str| {
+        let grouped = |decimal| Numerals { decimal, grouped: true };
+        let text = text.trim();
+        text.ends_with(|last: char| last.is_ascii_digit())
+            && [Decimal::Point, Decimal::Comma].iter().any(|&decimal| number_in(text, grouped(decimal)).is_some())
+    };
+    if text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).is_some_and(is_number) {
+        return Some("()");
+    }
+    let unsigned = text.strip_prefix(['-', '+', '−']).unwrap_or(text);
+    if let Some(rest) = unsigned.strip_prefix(CURRENCIES).filter(|rest| is_number(rest)) {
+        return unsigned.strip_suffix(rest);
+    }
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = text.strip_prefix(digits)?.trim();
+    let is_unit = !unit.is_empty() && !unit.contains('%') && unit.chars().count() <= MOST_LETTERS;
+    (is_unit && is_number(digits)).then_some(unit)
 }
 
 /// Turns cells of a typed format into what the options wish for; `first` is the row of the first cell, from 0.
@@ -135,7 +156,7 @@ mod tests {
     fn cells_mean_what_a_reader_expects() {
         for text in [
             "", " ", "NA", "na", "nan", "NaN", "-nan", "?", " ? ", "n/a", "NULL", "None", "\tNA ", "#N/A", "#DIV/0!",
-            "#name?",
+            "#name?", ".", " . ",
         ] {
             assert_eq!(parse(text.as_bytes(), Numerals::PLAIN), Ok(Cell::Missing), "{text:?}");
         }
@@ -150,10 +171,31 @@ mod tests {
         ] {
             assert_eq!(parse(text.as_bytes(), Numerals::PLAIN), Ok(Cell::Number(number)), "{text:?}");
         }
-        for text in ["1,5", "1%", "#1", "#OTHER!", "1 000", "0x10", "nano", "nothing", "--", "é"] {
+        for text in ["1,5", "1%", "#1", "#OTHER!", "1 000", "0x10", "nano", "nothing", "--", "..", "é"] {
             assert_eq!(parse(text.as_bytes(), Numerals::PLAIN), Ok(Cell::Text(text)), "{text:?}");
         }
         assert!(parse(b"\xff", Numerals::PLAIN).is_err());
+    }
+
+    #[test]
+    fn signs_and_units_beside_numbers() {
+        for (text, beside) in [
+            ("$114.90", "$"),
+            ("-$1,114.90", "$"),
+            ("€ 1.114,90", "€"),
+            ("114,90 €", "€"),
+            ("(3.82)", "()"),
+            ("5 kg", "kg"),
+            ("5.5m²", "m²"),
+            ("-3 °C", "°C"),
+        ] {
+            assert_eq!(beside_number(text), Some(beside), "{text}");
+        }
+        for text in
+            ["5", "kg", "A1", "5 kg 3", "5%", "()", "(a)", "$", "1/2", "3 or more of them", "2024-01-05", "1-2 kg"]
+        {
+            assert_eq!(beside_number(text), None, "{text}");
+        }
     }
 
     #[test]

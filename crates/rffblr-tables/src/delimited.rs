@@ -73,7 +73,10 @@ pub(super) fn read(source: &mut Source, usual: Option<u8>, options: &ReadOptions
             return Err(TableError::Changed { file });
         }
     }
-    let notes = limits_note(columns.iter().map(|column| (column.name.as_str(), &column.guess)));
+    let counted = || columns.iter().map(|column| (column.name.as_str(), &column.guess));
+    let nearly =
+        nearly_numbers_note(counted().zip(&columns).filter(|(_, column)| column.is_guess()).map(|(one, _)| one));
+    let notes: Vec<Note> = limits_note(counted()).into_iter().chain(nearly).collect();
     Ok(Table::new(columns.into_iter().filter_map(Building::finish).collect())?.with_notes(notes))
 }
 
@@ -91,6 +94,16 @@ pub(super) fn limits_note<'a>(columns: impl Iterator<Item = (&'a str, &'a Guess)
     let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
     let text = format!("limits are no values and count as missing: {}{more}", shown.join(", "));
     (!names.is_empty()).then(|| Note::new(NoteKind::Limits, names, text))
+}
+
+/// Columns that are text because of few cells, or of what stands beside their numbers.
+pub(super) fn nearly_numbers_note<'a>(columns: impl Iterator<Item = (&'a str, &'a Guess)>) -> Option<Note> {
+    let found = columns.filter_map(|(name, guess)| Some((name.to_owned(), guess.nearly_numbers(name)?)));
+    let (names, mut shown): (Vec<String>, Vec<String>) = found.unzip();
+    let rest = shown.len().saturating_sub(5);
+    shown.truncate(5);
+    let more = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+    (!names.is_empty()).then(|| Note::new(NoteKind::NearlyNumbers, names, shown.join("; ") + &more))
 }
 
 /// Appends the rows of `batch` and of the rest of the file to the columns; gives their number.

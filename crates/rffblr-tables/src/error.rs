@@ -7,6 +7,7 @@ use std::io;
 
 use super::records::MAX_RECORD;
 use super::scan::MAX_CELLS;
+use rffblr::data::EncodeError;
 use rffblr::internals::{did_you_mean, excerpt, how_to_correct};
 use rffblr::memory::Shortage;
 use rffblr::table::ColumnsError;
@@ -222,7 +223,9 @@ pub enum TableError {
     Changed { file: String },
 
     /// A file that was there when it was first looked at.
-    #[error("{file} is gone, although it was there at the start; put it back and start again")]
+    #[error(
+        "{file} is gone, although it was there at the start; put it back and start again, which goes on from the checkpoint if there is one"
+    )]
     Vanished { file: String },
 
     /// A caller asked to stop.
@@ -257,13 +260,15 @@ pub enum TableError {
 
     /// Files of one table that declare different types.
     #[error(
-        "{file}, column {}: {} here, {} in {first}; write both with one type, ignore the column, or list it as text \
-         or as numeric",
-        excerpt(column),
-        if *text { "text" } else { "numbers" },
-        if *text { "numbers" } else { "text" }
+        "{file}, column {}: {here} here, {there} in {first}; write both with one type, ignore the column, or list \
+         it as text",
+        excerpt(column)
     )]
-    OtherType { file: String, first: String, column: String, text: bool },
+    OtherType { file: String, first: String, column: String, here: &'static str, there: &'static str },
+
+    /// Rows of a file that cannot be used as asked; they are counted from its first one.
+    #[error("{file}: {cause}")]
+    Rows { file: String, cause: EncodeError },
 
     /// Columns that do not form a table.
     #[error(transparent)]

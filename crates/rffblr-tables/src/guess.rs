@@ -1,14 +1,16 @@
 //! Whether a column of a text file is meant as numbers or as text: decided by counts over all of its cells.
 
 use super::TableError;
-use super::cells::number_in;
+use super::cells::{beside_number, number_in};
 use super::error::Place;
 use super::numerals::Numerals;
-use rffblr::internals::{Levels, has_comma_inside, is_percentage};
+use rffblr::internals::{Levels, excerpt, has_comma_inside, is_percentage, plural};
 
 /// A column with at least this share of numbers and more than this many different ones is meant to be numeric.
 const MOSTLY: f64 = 0.9;
 const MANY_NUMBERS: usize = 20;
+/// Fewest cells of a column that looks like numbers.
+const FEWEST_CELLS: usize = 10;
 
 /// What is known of a column so far.
 #[derive(Default)]
@@ -25,6 +27,11 @@ pub(super) struct Guess {
     signs: usize,
     /// The first of these in the alphabet.
     percentage: Option<String>,
+    /// Numbers with a sign or a unit beside them, the first of these in the alphabet and what stands beside it; whether others
+    /// have another sign or unit.
+    beside: usize,
+    beside_example: Option<(String, String)>,
+    besides_differ: bool,
     /// The first different numbers, by their bits, one more than [`MANY_NUMBERS`] at most.
     different: Vec<u64>,
     pub(super) first_text: Option<Found>,
@@ -65,12 +72,57 @@ impl Guess {
         if has_comma_inside(text) {
             self.commas += cells;
         }
+        if let Some(sign) = beside_number(text) {
+            self.count_beside(text, sign, cells);
+        }
         if is_percentage(text) {
             self.signs += cells;
             if self.percentage.as_deref().is_none_or(|least| text < least) {
                 self.percentage = Some(text.to_owned());
             }
         }
+    }
+
+    /// Counts a number with something beside it.
+    fn count_beside(&mut self, text: &str, sign: &str, cells: usize) {
+        self.beside += cells;
+        match &self.beside_example {
+            Some((_, known)) if known != sign => self.besides_differ = true,
+            Some((least, _)) if least.as_str() <= text => {}
+            _ => self.beside_example = Some((text.to_owned(), sign.to_owned())),
+        }
+    }
+
+    /// Why a column is text although nearly all of it are numbers, once all cells are counted.
+    pub(super) fn nearly_numbers(&self, column: &str) -> Option<String> {
+        let (column, cells) = (excerpt(column), self.numbers + self.texts);
+        let Found { line, text, .. } = self.first_text.as_ref().filter(|_| self.texts > 0)?;
+        let most = |count: usize| count as f64 >= MOSTLY * cells as f64;
+        if let Some((example, sign)) = self.beside_example.as_ref().filter(|_| !self.besides_differ)
+            && most(self.numbers + self.beside)
+            && cells >= FEWEST_CELLS
+        {
+            let what = if sign == "()" {
+                "with brackets; write negative numbers with a minus"
+            } else {
+                "with a sign or unit; write the numbers without it"
+            };
+            return Some(format!(
+                "column {column} is text because of {} such as {} {what}",
+                plural(self.beside, "cell"),
+                excerpt(example)
+            ));
+        }
+        if !most(self.numbers) || cells < FEWEST_CELLS {
+            return None;
+        }
+        let because = match self.texts {
+            1 => format!("{} in line {line}", excerpt(text)),
+            texts => format!("{texts} cells, the first {} in line {line}", excerpt(text)),
+        };
+        let others = plural(self.numbers, "other cell");
+        let are = if self.numbers == 1 { "is a number" } else { "are numbers" };
+        Some(format!("column {column} is text because of {because}; {others} {are}; leave a missing value empty"))
     }
 
     /// Counts the cells of a column that is kept as text.

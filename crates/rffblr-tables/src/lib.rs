@@ -5,7 +5,7 @@
 //! carry no types, so [`read`] decides per column and refuses what looks like a slip: a few words in a
 //! column of numbers, numbers with a percent sign, infinite values. The options settle such cases. A decimal comma is
 //! recognised; limits such as <0.5 among numbers count as missing, with a note.
-//! A cell is missing if it is empty or says NA, N/A, NaN, null, none or ?, or what spreadsheets write for an error,
+//! A cell is missing if it is empty or says NA, N/A, NaN, null, none, ? or a single point, or what spreadsheets write for an error,
 //! such as #N/A or #DIV/0!.
 //!
 //! # From a file to a model

@@ -128,6 +128,8 @@ pub(super) struct Stored {
     pub(super) wish: Wish,
     /// Whether its type is text; `None` if the file has a column without any value and declares no type.
     pub(super) text: Option<bool>,
+    /// Whether it is stored as true and false, which are read as 1 and 0.
+    pub(super) truths: bool,
     /// Position among the leaves of the schema.
     leaf: usize,
     unsigned: bool,
@@ -299,7 +301,16 @@ impl Description {
                 return Err(unsupported(("a nested column", remedy)));
             }
             let (text, meaning) = content(field).map_err(unsupported)?;
-            columns.push(Stored { name: name.clone(), wish, text, leaf, unsigned: is_unsigned(field), meaning });
+            let truths = schema.column(leaf).physical_type() == Physical::BOOLEAN;
+            columns.push(Stored {
+                name: name.clone(),
+                wish,
+                text,
+                truths,
+                leaf,
+                unsigned: is_unsigned(field),
+                meaning,
+            });
         }
         Ok(columns)
     }

@@ -21,7 +21,7 @@ const ROW_GROUP: usize = 1 << 18;
 /// Writes a table as CSV: comma, line feed, quotes only where needed, missing cells empty.
 ///
 /// Numbers are written in the shortest form that reads back to the same bits. [`super::read`] trims blanks
-/// around text and takes words such as `NA` for missing, so text of that kind does not survive. A text that a spreadsheet
+/// around text and takes words such as `NA` for missing, so text of that kind does not survive. A text or name that a spreadsheet
 /// would take for a formula is preceded by an apostrophe.
 pub fn write_csv(table: &Table, out: impl Write) -> Result<(), TableError> {
     let mut csv = Csv::new(out);
@@ -151,7 +151,7 @@ impl<W: Write> Csv<W> {
         if header {
             for (index, column) in table.columns().iter().enumerate() {
                 separate(out, index)?;
-                write_text(out, &column.name)?;
+                write_text(out, &harmless(&column.name))?;
             }
             out.write_all(b"\n")?;
         }

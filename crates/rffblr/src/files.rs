@@ -1,7 +1,7 @@
 //! Files that are written whole or not at all, and checksums as text.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -38,6 +38,20 @@ enum Output {
 }
 
 impl WholeFile {
+    /// An error if a file could not be written here: another name is tried in the same folder, and taken as a whole file takes
+    /// its own, which not every file system can do. Nothing is left of it.
+    pub fn rehearse(path: &Path, replace: bool) -> io::Result<()> {
+        let folder = folder_of(path);
+        let mut named = tempfile::Builder::new();
+        named.prefix(PREFIX).suffix(SUFFIX);
+        let new = || named.tempfile_in(folder).map_err(without_path);
+        let target = new()?.into_temp_path();
+        if !replace {
+            std::fs::remove_file(&target)?;
+        }
+        take_name(new()?, &target, replace)
+    }
+
     /// Starts a file; nothing is to be seen of it before [`WholeFile::keep`].
     pub fn create(path: &Path, replace: bool) -> io::Result<WholeFile> {
         let output = if is_device(path) {
@@ -48,7 +62,7 @@ impl WholeFile {
             // The permissions of any other file, not those of a secret.
             #[cfg(unix)]
             new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let file = new.tempfile_in(folder_of(path))?;
+            let file = new.tempfile_in(folder_of(path)).map_err(without_path)?;
             // Before anything is written: what was a secret stays one.
             #[cfg(unix)]
             if let Ok(replaced) = path.metadata() {
@@ -65,27 +79,62 @@ impl WholeFile {
             Output::Device(mut device) => device.flush(),
             Output::New(file) => {
                 file.as_file().sync_all()?;
-                let named = if self.replace { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };
-                named.map(drop).map_err(|failed| failed.error)
+                take_name(file, &self.path, self.replace)
             }
         }
     }
+}
+
+/// Gives a temporary file its name; another file of that name is replaced, or left alone and an error.
+fn take_name(file: NamedTempFile, path: &Path, replace: bool) -> io::Result<()> {
+    if replace && cfg!(unix) {
+        let temporary = file.into_temp_path();
+        // By the C library, unlike `persist`: the tests make this call fail.
+        std::fs::rename(&temporary, path)?;
+        return temporary.keep().map(drop).map_err(|failed| failed.error);
+    }
+    let named = if replace { file.persist(path) } else { file.persist_noclobber(path) };
+    named.map(drop).map_err(|failed| failed.error)
 }
 
 impl Write for WholeFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.output {
             Output::Device(device) => device.write(bytes),
-            Output::New(file) => file.write(bytes),
+            // The file itself: errors of the temporary one name it, and nobody knows that name.
+            Output::New(file) => file.as_file_mut().write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.output {
             Output::Device(device) => device.flush(),
-            Output::New(file) => file.flush(),
+            Output::New(file) => file.as_file_mut().flush(),
         }
     }
+}
+
+/// What the system said, without the name of a temporary file.
+fn without_path(error: io::Error) -> io::Error {
+    let text = error.to_string();
+    io::Error::new(error.kind(), text.split(" at path ").next().unwrap_or_default())
+}
+
+/// The bytes of a file that has no reason to hold more than `most`: what is larger, or has no end, is not read to it.
+pub fn read_within(file: impl Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let remedy = format!("it has more than {} MiB, which no such file has; name another file", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, remedy));
+    }
+    Ok(bytes)
+}
+
+/// The same as text.
+pub fn read_text_within(file: impl Read, most: u64) -> io::Result<String> {
+    let text = String::from_utf8(read_within(file, most)?);
+    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text in UTF-8; name another file"))
 }
 
 /// Whether this is a terminal, a pipe or the like: something that is written to, not replaced.
@@ -122,6 +171,28 @@ mod tests {
         assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_rehearsal_leaves_no_trace_and_tells_what_a_write_would() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for replace in [true, false] {
+            WholeFile::rehearse(&path, replace).unwrap();
+            let problem = WholeFile::rehearse(&folder.path().join("no/a"), replace).unwrap_err();
+            assert_eq!(problem.kind(), io::ErrorKind::NotFound);
+            assert!(!problem.to_string().contains(SUFFIX), "{problem}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_read_to_its_end() {
+        assert_eq!(read_text_within(&b"abc"[..], 3).unwrap(), "abc");
+        let problem = read_within(io::repeat(7), 3 << 20).unwrap_err();
+        assert_eq!(problem.kind(), io::ErrorKind::FileTooLarge);
+        assert!(problem.to_string().contains("more than 3 MiB"), "{problem}");
+        assert!(read_text_within(&b"\xff"[..], 3).unwrap_err().to_string().contains("UTF-8"));
     }
 
     #[test]

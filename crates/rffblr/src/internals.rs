@@ -3,8 +3,9 @@
 
 pub use crate::adam::Adam;
 pub use crate::data::dataset::{check_inputs, expect_count};
+pub use crate::data::encode::{coordinates, names_time};
 pub use crate::data::roles::numbers;
-pub use crate::files::{WholeFile, folder_of, hex, is_device, write_whole};
+pub use crate::files::{WholeFile, folder_of, hex, is_device, read_text_within, read_within, write_whole};
 pub use crate::interrupt::{Interrupted, ended_by, flag, go_on};
 pub use crate::kernel::ascent::{Tolerance, climb};
 pub use crate::linalg::cholesky::Cholesky;
@@ -14,12 +15,13 @@ pub use crate::linalg::spectral::Spectral;
 pub use crate::linalg::threads::alone;
 pub use crate::model::file::{file_value, with_checksum};
 pub use crate::model::plain::{Plain, PlainPart, Spread, SpreadTask, Terms, plain, plain_size};
+pub use crate::model::{Widening, widening};
 pub use crate::packed::{doubles, from_doubles};
 pub use crate::problem::{Group, Problem};
 pub use crate::table::cells::{Cells, Levels};
 pub use crate::table::check_names;
 pub use crate::table::pattern::matches;
 pub use crate::table::words::{
-    did_you_mean, excerpt, has_comma_inside, how_to_correct, how_to_predict, is_percentage, number_text,
+    MISSING_WORDS, did_you_mean, excerpt, has_comma_inside, how_to_correct, how_to_predict, is_percentage, number_text,
 };
 pub use crate::words::{plural, significant};

@@ -22,7 +22,7 @@ pub struct Shortage {
 }
 
 /// What is left alone: other threads, buffers, and estimates that are a little low.
-const RESERVE: u64 = 64 << 20;
+pub(crate) const RESERVE: u64 = 64 << 20;
 
 /// Bytes in words.
 fn size(bytes: f64) -> String {

@@ -19,6 +19,9 @@ pub struct Iteration {
     pub bandwidth: f64,
     /// ⟨τ⟩, one or one per task.
     pub noise_precision: Vec<f64>,
+    /// Most steps like this one that are still to come, while that is known; not in the trace of a model.
+    #[serde(skip)]
+    pub left: Option<usize>,
 }
 
 /// Why the updates ended. None of these is an error.

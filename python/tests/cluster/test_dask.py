@@ -215,6 +215,26 @@ def test_a_fit_that_was_broken_off_goes_on(client, expected, tmp_path):
     assert held.value.__traceback__ is not None
 
 
+def test_files_of_others_survive_a_checkpoint(client, tmp_path):
+    few = table(150).drop(columns=["note", "weight"])
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("years of work")
+    model = RFFBLRRegressor(**FEW)
+    with pytest.raises(ValueError, match="the folder has files in it"):
+        model.fit_table(dd.from_pandas(few, npartitions=2), TARGETS, checkpoint=mine)
+    with pytest.raises(ValueError, match="the folder has files in it"):
+        model.fit_table(lazy(tmp_path / "job"), TARGETS, checkpoint=mine)
+    assert [path.name for path in mine.iterdir()] == ["thesis.tex"]
+    # Few rows are fitted without it: the plan of another job stays too.
+    other = tmp_path / "other"
+    plan = '{"purpose": "of another", "plan": ""}'
+    other.mkdir()
+    (other / "plan.json").write_text(plan)
+    RFFBLRRegressor(max_iterations=3).fit_table(dd.from_pandas(few, npartitions=2), TARGETS, checkpoint=other)
+    assert (other / "plan.json").read_text() == plan
+
+
 class Panic(BaseException):
     """Like that of the compiled part, it cannot be sent to another process."""
 
@@ -270,7 +290,7 @@ def start(processes, folder, *arguments):
     return processes[-1]
 
 
-def test_a_lost_scheduler_is_an_error_that_says_so(tmp_path, processes):
+def test_a_lost_scheduler_is_an_error_that_says_so(tmp_path, processes, expected):
     address = tmp_path / "address.json"
     place = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
     scheduler = start(processes, tmp_path, "scheduler", "--port", "0", "--scheduler-file", address, *place)
@@ -279,6 +299,48 @@ def test_a_lost_scheduler_is_an_error_that_says_so(tmp_path, processes):
     deadline = time.time() + 60
     while not address.exists() and time.time() < deadline:
         time.sleep(0.1)
+    checkpoint = tmp_path / "checkpoint"
     with dask.config.set({"distributed.comm.timeouts.connect": "2s"}), Client(scheduler_file=str(address)):
         with pytest.raises(ClusterError, match="the Dask scheduler or its workers were lost.*checkpoint="):
-            RFFBLRRegressor(**FEW).fit_table(lazy(tmp_path / "job", kill_scheduler), TARGETS)
+            RFFBLRRegressor(**FEW).fit_table(lazy(tmp_path / "job", kill_scheduler), TARGETS, checkpoint=checkpoint)
+    # Another cluster, which here is one process, goes on.
+    assert (checkpoint / "plan.json").exists()
+    with dask.config.set(scheduler="sync"):
+        model = RFFBLRRegressor(**FEW).fit_table(lazy(tmp_path / "again"), TARGETS, checkpoint=checkpoint)
+    assert model.model_.to_json() == expected and not checkpoint.exists()
+
+
+def kill_client(folder):
+    """Kills the process that asked for the fit, once all others of its sums are saved."""
+    deadline = time.time() + 60
+    while len(list((Path(folder).parent / "checkpoint").glob("sums-*"))) < 3 and time.time() < deadline:
+        time.sleep(0.05)
+    os.kill(int((Path(folder).parent / "client").read_text()), signal.SIGKILL)
+    time.sleep(60)
+
+
+CLIENT = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from distributed import Client
+from test_dask import FEW, TARGETS, RFFBLRRegressor, kill_client, lazy
+folder = Path(sys.argv[1])
+(folder / "client").write_text(str(os.getpid()))
+with Client(sys.argv[3]):
+    RFFBLRRegressor(**FEW).fit_table(lazy(folder / "job", kill_client), TARGETS, checkpoint=folder / "checkpoint")
+"""
+
+
+def test_a_client_that_is_killed_is_followed_by_one_that_goes_on(expected, tmp_path):
+    with local(2) as cluster, Client(cluster) as client:
+        arguments = [sys.executable, "-c", CLIENT, tmp_path, Path(__file__).parent, cluster.scheduler_address]
+        ended = subprocess.run(arguments, timeout=300, stderr=subprocess.PIPE)
+        assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+        assert sorted(path.name for path in (tmp_path / "checkpoint").iterdir()) == [
+            "plan.json", "sums-000", "sums-001", "sums-003",
+        ]  # fmt: skip
+        client.restart()  # the worker that waits
+        model = RFFBLRRegressor(**FEW).fit_table(lazy(tmp_path / "again"), TARGETS, checkpoint=tmp_path / "checkpoint")
+    assert reads(tmp_path / "again") == [2, 2, 3, 2]
+    assert model.model_.to_json() == expected and not (tmp_path / "checkpoint").exists()

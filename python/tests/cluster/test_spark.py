@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -248,6 +249,58 @@ def test_a_fit_that_was_broken_off_goes_on(spark, files, expected, tmp_path, mon
     assert {name: (checkpoint / name).stat().st_mtime_ns for name in written} == written
     assert (checkpoint / "sums-002").exists() and model.estimator.model_.to_json() == expected
     learner.fit(frame_of(spark, files))
+    assert not checkpoint.exists()
+
+
+def test_files_of_others_survive_a_checkpoint(spark, files, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("years of work")
+    few = spark.createDataFrame(table(150)[["a", "c", "t"]].dropna()).repartition(2).cache()
+    for columns, targets, data in [(INPUTS, TARGETS, frame_of(spark, files)), (["a", "c"], ["t"], few)]:
+        learner = RFFBLRRegressor(featuresCols=columns, targetCols=targets, checkpoint=str(mine), **SETTINGS)
+        with pytest.raises(ValueError, match="the folder has files in it"):
+            learner.fit(data)
+    assert [path.name for path in mine.iterdir()] == ["thesis.tex"]
+    # Few rows are fitted without it: the plan of another job stays too.
+    other, plan = tmp_path / "other", '{"purpose": "of another", "plan": ""}'
+    other.mkdir()
+    (other / "plan.json").write_text(plan)
+    RFFBLRRegressor(featuresCols=["a", "c"], targetCols=["t"], checkpoint=str(other), maxIter=3, threads=1).fit(few)
+    assert (other / "plan.json").read_text() == plan
+
+
+def kill_driver(folder):
+    """Kills the Java process of the session and the Python process that asked for the fit."""
+    for process in (Path(folder).parent / "driver").read_text().split():
+        os.kill(int(process), signal.SIGKILL)
+    time.sleep(60)
+
+
+DRIVER = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+from test_spark import INPUTS, SETTINGS, TARGETS, RFFBLRRegressor, counted, frame_of, kill_driver, session
+folder = Path(sys.argv[1])
+spark = session("local-cluster[2,1,1024]")
+(folder / "driver").write_text(f"{os.getpid()} {spark.sparkContext._gateway.proc.pid}")
+data = counted(frame_of(spark, sys.argv[3]), folder / "job", kill_driver)
+checkpoint = str(folder / "checkpoint")
+RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, checkpoint=checkpoint, **SETTINGS).fit(data)
+"""
+
+
+def test_a_driver_that_is_killed_is_followed_by_one_that_goes_on(spark, files, expected, tmp_path):
+    arguments = [sys.executable, "-c", DRIVER, tmp_path, Path(__file__).parent, files]
+    with open(tmp_path / "log", "w") as log:
+        ended = subprocess.run(arguments, timeout=300, stdout=log, stderr=log)
+    assert ended.returncode == -signal.SIGKILL, (tmp_path / "log").read_text()
+    checkpoint = tmp_path / "checkpoint"
+    # What was learned is there; sums are saved once all rows of their group are added up.
+    assert {path.name for path in checkpoint.iterdir()} == {"plan.json"}
+    learner = RFFBLRRegressor(featuresCols=INPUTS, targetCols=TARGETS, checkpoint=str(checkpoint), **SETTINGS)
+    assert learner.fit(frame_of(spark, files)).estimator.model_.to_json() == expected
     assert not checkpoint.exists()
 
 

@@ -122,6 +122,53 @@ def test_a_checkpoint_is_of_one_job(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_folder_of_others_is_no_checkpoint(tmp_path):
+    """Nothing that a job did not write is removed, and a folder named by mistake is not used."""
+    for name, content in [("thesis.tex", "years of work"), ("plan.json", "[1, 2]"), ("plan.json", '{"purpose": "world"}')]:
+        folder = tmp_path / f"mine {len(content)}"
+        folder.mkdir()
+        (folder / name).write_text(content)
+        with pytest.raises(ValueError, match="name a.* folder"):
+            Checkpoint(folder)
+        assert (folder / name).read_text() == content
+    with pytest.raises(ValueError, match="not a folder; name one"):
+        Checkpoint(tmp_path / "mine 6" / "plan.json")
+    # Sums without a plan are nobody's.
+    (tmp_path / "sums").mkdir()
+    (tmp_path / "sums" / "sums-000").write_bytes(b"")
+    with pytest.raises(ValueError, match="no plan of a fit"):
+        Checkpoint(tmp_path / "sums")
+    # What a kill left is used, and what others put beside it stays.
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / ".rffblr-x1y2.part").write_text("half")
+    checkpoint = Checkpoint(folder)
+    checkpoint.write("plan.json", b'{"purpose": "p", "plan": "q"}')
+    for name in ["sums-000", "sums-063"]:
+        checkpoint.write(name, b"sums")
+    for name in ["notes.txt", "sums-of-money"]:
+        (folder / name).write_text("mine")
+    assert Checkpoint(folder).plan() == {"purpose": "p", "plan": "q"}
+    checkpoint.remove()
+    assert sorted(path.name for path in folder.iterdir()) == ["notes.txt", "sums-of-money"]
+
+
+def test_what_a_checkpoint_cannot_write_is_not_left(tmp_path, monkeypatch):
+    checkpoint = Checkpoint(tmp_path / "job")
+    checkpoint.write("sums-000", b"old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    for name in ["fsync", "replace"]:
+        with monkeypatch.context() as patched:
+            patched.setattr(_cluster.os, name, full)
+            with pytest.raises(OSError, match="No space"):
+                checkpoint.write("sums-000", b"new")
+        assert [path.name for path in (tmp_path / "job").iterdir()] == ["sums-000"]
+        assert checkpoint.read("sums-000") == b"old"
+
+
 def test_the_state_is_of_the_size_stated():
     """M(M + 1)/2 + M·C numbers and a few more for each set of sums, as docs/cluster.md has it."""
     frames = [part.drop(columns=["note", "weight", "u"]) for part in parts([4000])]

@@ -14,7 +14,7 @@ use rffblr::linalg::Mat;
 use rffblr::{Form, Model, Settings, fit};
 use rffblr_methods::folds::{Folds, NestedFolds};
 use rffblr_methods::select::Journal;
-use rffblr_tables::{Format, ReadOptions, TableFile};
+use rffblr_tables::{Format, Parts, ReadOptions, TableError, TableFile};
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     Target { name: "csv", run: csv, words: TEXT, seeds: Vec::new },
     Target { name: "tsv", run: tsv, words: TEXT, seeds: Vec::new },
     Target { name: "arff", run: arff, words: ARFF, seeds: Vec::new },
@@ -40,6 +40,7 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "arrow", run: arrow, words: &["ARROW1"], seeds: arrow_seeds },
     Target { name: "workbook", run: workbook, words: &["PK\u{3}\u{4}", "PK\u{1}\u{2}"], seeds: workbook_seeds },
     Target { name: "packed", run: packed, words: &["\u{1f}\u{8b}"], seeds: Vec::new },
+    Target { name: "blocks", run: blocks, words: TEXT, seeds: blocks_seeds },
     Target { name: "dates", run: dates, words: DATES, seeds: Vec::new },
     Target { name: "settings", run: settings, words: SETTINGS, seeds: Vec::new },
     Target { name: "model", run: model, words: MODEL, seeds: model_seeds },
@@ -75,6 +76,7 @@ const TEXT: &[&str] = &[
     "31.05.2024",
     "2024-05-31T14:30:05Z",
     "#N/A",
+    ".",
     "'=1+1",
 ];
 const ARFF: &[&str] = &[
@@ -234,6 +236,29 @@ pub fn dates(bytes: &[u8]) -> String {
     read("t.csv", format!("when,y\n{}", rows.collect::<String>()).as_bytes(), None)
 }
 
+/// A file of many rows, CSV or Parquet, read in blocks of a few: once to learn the types, and once more for the rows.
+pub fn blocks(bytes: &[u8]) -> String {
+    const ROWS: usize = 3;
+    let name = if bytes.starts_with(b"PAR1") { "t.parquet" } else { "t.csv" };
+    let read = || {
+        let parts = Parts::open(&[kept(name, bytes)], &ReadOptions::default())?;
+        let (types, summary) = parts.summarise(5, 0, |_| ControlFlow::Continue(()))?;
+        let (mut rows, mut texts) = (0, 0);
+        for block in parts.blocks(&types, ROWS) {
+            let block = block?;
+            assert!(block.first_row == rows && block.table.rows() <= ROWS);
+            rows += block.table.rows() as u64;
+            texts = block.table.columns().iter().filter(|column| !column.is_numeric()).count();
+        }
+        assert_eq!(rows, summary.rows());
+        Ok::<_, TableError>((texts, rows))
+    };
+    match read() {
+        Ok((texts, rows)) => format!("{texts} {}", rows.min(20)),
+        Err(problem) => shape(&problem.to_string()),
+    }
+}
+
 /// A TOML file of settings.
 pub fn settings(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
@@ -326,6 +351,12 @@ fn parquet_seeds() -> Vec<Vec<u8>> {
         "required.parquet",
         "no_rows.parquet",
     ])
+}
+
+fn blocks_seeds() -> Vec<Vec<u8>> {
+    let mut seeds = parquet_seeds();
+    seeds.push(b"a,b,y\n1,p,2\n2,q,3\n,p,5\n4,,1\nx,q,2\n6,p,NA\n\n7,\"p\nq\",1e3\n8,r,2\n".to_vec());
+    seeds
 }
 
 fn arrow_seeds() -> Vec<Vec<u8>> {

@@ -8,7 +8,7 @@ use crate::output;
 use crate::settings::SettingArguments;
 use crate::training::{TableArguments, wrong};
 use crate::watch::Watch;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use rffblr::data::TrainingTable;
 use rffblr::metrics::SplitBy;
@@ -37,14 +37,15 @@ pub struct Arguments {
     /// Number of folds: dealt out at random, or as --group or --time says
     #[arg(long, value_name = "K", default_value_t = 10, conflicts_with = "fold_file")]
     folds: usize,
-    /// Folds from a file: a JSON list of lists of test rows, counted from 0, such as [[0, 3], [1, 2]]
+    /// Folds from a file: a JSON list of lists of test rows, such as [[0, 3], [1, 2]]; they are counted
+    /// from 0, those of --predictions from 1
     #[arg(long, value_name = "FILE", conflicts_with_all = ["group", "time"])]
     fold_file: Option<PathBuf>,
     /// Methods to compare
     #[arg(long, value_name = "NAMES", default_value = "rffblr,mean", value_delimiter = ',')]
     methods: Vec<String>,
-    /// File for every held-out prediction, ending in .csv or .parquet: row, fold, method, and of each target what was
-    /// observed, predicted, and its standard deviation
+    /// File for every held-out prediction, ending in .csv or .parquet: row (counted from 1, unlike in --fold-file), fold,
+    /// method, and of each target what was observed, predicted, and its standard deviation
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
     /// Replace the file of predictions if it exists
@@ -70,7 +71,7 @@ fn after_help() -> String {
         "Methods:{methods}\n\n\
          Scores: task R² is the mean over targets, pooled R² takes all cells as one vector; aRRMSE is relative to the \
          mean of the training rows; a target that never varies does not count in R². Out of fold, R² is that of the held-out \
-         rows of all folds together, ± its standard error by the jackknife over folds; NLPD, CRPS and coverage judge the uncertainty. Every fit has one thread to itself, \
+         rows of all folds together, ± its standard error over folds; NLPD, CRPS and coverage judge the uncertainty. Every fit has one thread to itself, \
          so that its seconds can be compared."
     )
 }
@@ -106,9 +107,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let results = run_folds(&training, &folds, &methods, &selection, settings.seed, arguments.quiet)?;
     if let Some(path) = &arguments.predictions {
         let table = predictions::table(&training.roles().targets, &folds, &methods, &results)?;
-        let mut writer = Writer::create(path, arguments.force)?;
-        writer.write(&table)?;
-        writer.finish()?;
+        let cannot = || format!("cannot write {}", path.display());
+        let mut writer = Writer::create(path, arguments.force).with_context(cannot)?;
+        writer.write(&table).and_then(|()| writer.finish()).with_context(cannot)?;
     }
     if !arguments.quiet && results.iter().flatten().any(|fold| !fold.is_scored()) {
         output::note("folds whose test rows have no observed target are left out of the means");
@@ -117,13 +118,12 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     if let (false, Some(first)) = (arguments.quiet, results.first()) {
         tell_unknown(targets, first);
     }
-    output::print(&if arguments.json {
+    if arguments.json {
         let data = &arguments.table.data;
         let about = report::About { training: &training, data, settings: &settings, selection: &selection, by: &by };
-        format!("{:#}\n", report::json(&about, &methods, &results)?)
-    } else {
-        report::tables(targets, &methods, &results)?
-    })
+        return output::print_json(&format!("{:#}\n", report::json(&about, &methods, &results)?));
+    }
+    output::print(&report::tables(targets, &methods, &results)?)
 }
 
 /// The methods with these names, each once.

@@ -1,6 +1,6 @@
 //! `rffblr reproduce ablation`: which of the values that the paper does not state decide its numbers.
 
-use super::document::{Block, Document, Entry};
+use super::document::{Block, Document, Entry, Table};
 use super::fits::{Fit, record_all};
 use super::record::{Key, Record};
 use super::store::Store;
@@ -9,10 +9,13 @@ use super::{RunArguments, published, report_failures};
 use crate::output;
 use anyhow::Result;
 use rffblr::data::Dataset;
-use rffblr::{Bandwidth, CosineSettings, Settings};
+use rffblr::linalg::MatRef;
+use rffblr::{Bandwidth, CosineSettings, FeatureCount, Model, Settings};
+use rffblr_cli::catalogue;
 use rffblr_methods::evaluate::Summary;
-use rffblr_methods::method::{Method, Predictor};
+use rffblr_methods::method::{Chosen, Forecast, Method, Predictor};
 use rffblr_methods::select::Plan;
+use serde_json::Value;
 use std::path::Path;
 
 /// Name of the experiment in its raw results.
@@ -24,52 +27,99 @@ Examples:
   rffblr reproduce ablation --out ablation
   rffblr reproduce ablation --datasets edm,jura --out ablation       two data sets now, the others later")]
 #[command(after_long_help = "\
-Sixteen variants of rffblr-authors: start of the updates and pruning as in it or as in rffblr-paper, with links or without, \
-bandwidth learned or held at 1/D; everything else (1.5 features for each row, priors, links that are not scaled) as in \
-rffblr-authors. Every fit is a line of OUT/raw.jsonl; the same command goes on where it was cut off.")]
+Variants of rffblr-authors: start of the updates as in it or as in rffblr-paper; pruning as in it, by its rule from sweep 20 \
+on, or as in rffblr-paper; with links or without; bandwidth learned or held at 1/D; and links alone, without cosines. Everything \
+else (1.5 features for each row, priors, links that are not scaled) as in rffblr-authors. Every fit is a line of OUT/raw.jsonl; \
+the same command goes on where it was cut off.")]
 pub struct Arguments {
     #[command(flatten)]
     run: RunArguments,
 }
 
-/// Of each factor whether it is as in the authors' implementation.
+/// Of each factor which value it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Variant {
+    /// Whether the start is that of the authors' implementation.
     start: bool,
-    pruning: bool,
-    links: bool,
+    pruning: When,
+    terms: Terms,
+    /// Whether the bandwidth is learned.
     learned: bool,
 }
 
-impl Variant {
-    const AUTHORS: Variant = Variant { start: true, pruning: true, links: true, learned: true };
+/// When features are dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// By the authors' rule from the first sweep on, as in their implementation, or later.
+    Authors,
+    AuthorsLate,
+    Ours,
+}
 
-    /// Every combination, the authors' first.
-    fn all() -> [Variant; 16] {
-        std::array::from_fn(|number| {
-            let is_theirs = |bit: usize| number >> bit & 1 == 0;
-            Variant { start: is_theirs(3), pruning: is_theirs(2), links: is_theirs(1), learned: is_theirs(0) }
-        })
+/// What a function is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Terms {
+    CosinesAndLinks,
+    Cosines,
+    Links,
+}
+
+/// The sweep from which on the authors' rule is used late.
+const LATE: usize = 20;
+
+impl Variant {
+    const AUTHORS: Variant =
+        Variant { start: true, pruning: When::Authors, terms: Terms::CosinesAndLinks, learned: true };
+
+    /// Every combination, the authors' first, and links alone.
+    fn all() -> Vec<Variant> {
+        let mut out = vec![Variant::AUTHORS, Variant { terms: Terms::Links, ..Variant::AUTHORS }];
+        for start in [true, false] {
+            for pruning in [When::Authors, When::AuthorsLate, When::Ours] {
+                for terms in [Terms::CosinesAndLinks, Terms::Cosines] {
+                    out.extend([true, false].map(|learned| Variant { start, pruning, terms, learned }));
+                }
+            }
+        }
+        // The authors' own came first.
+        out.remove(2);
+        out
     }
 
     fn words(self) -> String {
-        [
-            if self.start { "authors' start" } else { "our start" },
-            if self.pruning { "authors' pruning" } else { "our pruning" },
-            if self.links { "links" } else { "no links" },
-            if self.learned { "bandwidth learned" } else { "bandwidth fixed" },
-        ]
-        .join("; ")
+        let mut parts = vec![
+            if self.start { "authors' start" } else { "our start" }.to_owned(),
+            match self.pruning {
+                When::Authors => "authors' pruning".into(),
+                When::AuthorsLate => format!("authors' pruning from sweep {LATE}"),
+                When::Ours => "our pruning".into(),
+            },
+            match self.terms {
+                Terms::CosinesAndLinks => "links",
+                Terms::Cosines => "no links",
+                Terms::Links => "links alone",
+            }
+            .into(),
+        ];
+        if self.terms != Terms::Links {
+            parts.push(if self.learned { "bandwidth learned" } else { "bandwidth fixed" }.into());
+        }
+        parts.join("; ")
     }
 
     fn settings(self, inputs: usize) -> CosineSettings {
-        let mut out = CosineSettings { links: self.links, ..CosineSettings::AUTHORS };
+        let mut out = CosineSettings { links: self.terms != Terms::Cosines, ..CosineSettings::AUTHORS };
         let ours = CosineSettings::PAPER;
+        if self.terms == Terms::Links {
+            out.features = FeatureCount::Exactly(0);
+        }
         if !self.start {
             (out.weight_start, out.noise_start) = (ours.weight_start, ours.noise_start);
         }
-        if !self.pruning {
-            (out.pruning, out.pruning_from) = (ours.pruning, ours.pruning_from);
+        match self.pruning {
+            When::Authors => {}
+            When::AuthorsLate => out.pruning_from = LATE,
+            When::Ours => (out.pruning, out.pruning_from) = (ours.pruning, ours.pruning_from),
         }
         if !self.learned {
             // Where learning begins.
@@ -90,8 +140,36 @@ impl Method for Variant {
 
     fn fit(&self, data: &Dataset, plan: &Plan<'_>) -> rffblr::Result<Box<dyn Predictor>> {
         let cosines = self.settings(data.inputs().ncols());
-        Ok(Box::new(rffblr::fit(data, &Settings { form: cosines.into(), seed: plan.seed, ..Settings::AUTHORS })?))
+        let settings = Settings { form: cosines.into(), seed: plan.seed, ..Settings::AUTHORS };
+        Ok(Box::new(Counted(rffblr::fit(data, &settings)?)))
     }
+}
+
+/// A model that also says how many of its features are links.
+struct Counted(Model);
+
+const LINKS: &str = "links kept";
+
+impl Predictor for Counted {
+    fn predict(&self, inputs: MatRef<'_, f64>) -> rffblr::Result<Forecast> {
+        Predictor::predict(&self.0, inputs)
+    }
+
+    fn state(&self) -> rffblr::Result<Value> {
+        self.0.state()
+    }
+
+    fn active_features(&self) -> Option<usize> {
+        Predictor::active_features(&self.0)
+    }
+
+    fn chosen(&self) -> Vec<(&'static str, Chosen)> {
+        vec![(LINKS, Chosen::Text(self.0.links().len().to_string()))]
+    }
+}
+
+fn links_kept(record: &Record) -> Option<f64> {
+    record.chosen.get(LINKS)?.to_string().parse().ok()
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -149,7 +227,35 @@ fn document(records: &[Record], comparison: &Comparison) -> Document {
         blocks.push(Block::Heading(quantity.title.into()));
         blocks.push(Block::Table(comparison.glance(quantity)));
     }
+    blocks.push(Block::Heading("Links and cosines kept with the authors' values".into()));
+    blocks.push(text("Means of the folds; how many there were to begin with."));
+    blocks.push(Block::Table(kept(comparison)));
     Document { title: "What the printed numbers depend on".into(), blocks }
+}
+
+/// Links and cosines that the authors' variant keeps, and had.
+fn kept(comparison: &Comparison) -> Table {
+    let header = [String::new()].into_iter().chain(comparison.datasets.clone()).collect();
+    let name = Variant::AUTHORS.words();
+    let row = |what: &str, value: &dyn Fn(&Record) -> Option<f64>, drawn: &dyn Fn(&str, &Record) -> Option<f64>| {
+        let cell = |dataset: &String| {
+            let records = comparison.records(&name, dataset);
+            let mean = |value: &dyn Fn(&Record) -> Option<f64>| {
+                let values: Vec<f64> = records.iter().map(value).collect::<Option<_>>()?;
+                Summary::of(&values).map(|summary| summary.mean)
+            };
+            Some(format!("{:.1} of {:.0}", mean(value)?, mean(&|record| drawn(dataset, record))?))
+        };
+        let cells = comparison.datasets.iter().map(|dataset| cell(dataset).unwrap_or("–".into()));
+        [what.to_owned()].into_iter().chain(cells).map(Entry::plain).collect()
+    };
+    let inputs = |dataset: &str, _: &Record| catalogue::find(dataset).ok().map(|known| known.inputs as f64);
+    let cosines = |record: &Record| Some(record.active_features? as f64 - links_kept(record)?);
+    let rows = vec![
+        row("links", &links_kept, &inputs),
+        row("cosines", &cosines, &|_, record| Some((1.5 * record.train_rows as f64).ceil())),
+    ];
+    Table { header, rows }
 }
 
 /// What the paper prints for a data set.
@@ -160,23 +266,18 @@ fn printed_cell(dataset: &str) -> Option<Summary> {
 /// The printed column as a row.
 fn printed(comparison: &Comparison) -> Vec<Entry> {
     let cells = comparison.datasets.iter().map(|dataset| printed_cell(dataset));
-    let means: Option<Vec<f64>> = cells.clone().map(|cell| Some(cell?.mean)).collect();
-    let average = means.filter(|means| !means.is_empty()).map(|means| means.iter().sum::<f64>() / means.len() as f64);
     let text = cells.map(|cell| cell.map_or("–".into(), |cell| format!("{:.2} ± {:.2}", cell.mean, cell.sd)));
+    let average = published::column("rffblr-authors").and_then(|column| column.average(&comparison.datasets));
     let average = average.map_or("–".into(), |mean| format!("{mean:.2}"));
     ["printed".into()].into_iter().chain(text).chain([average]).map(|text: String| Entry::plain(text)).collect()
 }
 
-/// What the table shows: how much is lost when single values of the authors' are replaced by ours, and which of these
-/// losses are large.
+/// What the table shows: how much is lost when values of the authors' are replaced, one at a time, and the start together
+/// with the pruning.
 fn in_words(comparison: &Comparison) -> Option<String> {
     let theirs = Variant::AUTHORS;
-    let single = [
-        ("start", "our start", Variant { start: false, ..theirs }),
-        ("pruning", "our pruning", Variant { pruning: false, ..theirs }),
-        ("links", "no links", Variant { links: false, ..theirs }),
-        ("bandwidth", "the bandwidth held at its start", Variant { learned: false, ..theirs }),
-    ];
+    let late = Variant { pruning: When::AuthorsLate, ..theirs };
+    let ours = Variant { pruning: When::Ours, ..theirs };
     let result = |variant: Variant| {
         let name = variant.words();
         let mean = comparison.average(&name, &POOLED_R2)?;
@@ -186,26 +287,40 @@ fn in_words(comparison: &Comparison) -> Option<String> {
         });
         let cells: Vec<bool> = cells.collect();
         let met = cells.iter().filter(|is_met| **is_met).count();
-        Some((mean, format!("{mean:.3} ({met} of {})", cells.len())))
+        Some(format!("{mean:.3} ({met} of {})", cells.len()))
     };
-    let (best, text) = result(theirs)?;
-    let (_, neither) = result(Variant { start: false, pruning: false, ..theirs })?;
-    let mut parts = vec![format!("with our start and our pruning {neither}")];
-    let mut losses = Vec::new();
-    for (factor, words, variant) in single {
-        let (mean, text) = result(variant)?;
-        parts.push(format!("with {words} {text}"));
-        losses.push((factor, best - mean));
-    }
-    let most = losses.iter().map(|loss| loss.1).fold(0.0, f64::max);
-    let large = losses.iter().filter(|loss| most > 0.0 && loss.1 >= 0.5 * most).map(|loss| loss.0);
-    let large = match large.collect::<Vec<_>>().as_slice() {
-        [] => "none loses anything".to_owned(),
-        factors => factors.join(" and "),
-    };
+    let changes = [
+        ("our start", Variant { start: false, ..theirs }),
+        ("their pruning late", late),
+        ("both of these", Variant { start: false, ..late }),
+        ("our pruning", ours),
+        ("our start and our pruning", Variant { start: false, ..ours }),
+        ("no links", Variant { terms: Terms::Cosines, ..theirs }),
+        ("links alone", Variant { terms: Terms::Links, ..theirs }),
+        ("the bandwidth held at its start", Variant { learned: false, ..theirs }),
+    ];
+    let words = |(words, variant): (&str, Variant)| Some(format!("with {words} {}", result(variant)?));
+    let parts: Vec<String> = changes.into_iter().map(words).collect::<Option<_>>()?;
     Some(format!(
         "Mean pooled R² over the data sets, in brackets on how many of them the printed value is met within its spread: as \
-         in the authors' implementation {text}; {}. Single changes that lose at least half as much as the largest: {large}.",
+         in the authors' implementation {}; {}. Late is from sweep {LATE} on.",
+        result(theirs)?,
         parts.join("; ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_combination_and_links_alone() {
+        let names: Vec<String> = Variant::all().into_iter().map(Variant::words).collect();
+        let mut distinct = names.clone();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!((names.len(), distinct.len()), (2 * 3 * 2 * 2 + 1, 25));
+        assert_eq!(names[0], Variant::AUTHORS.words());
+        assert_eq!(Variant::AUTHORS.settings(7), CosineSettings::AUTHORS);
+    }
 }

@@ -83,7 +83,31 @@ pub fn of_accuracy(comparison: &Comparison) -> Vec<Block> {
         shallow_above_deep(comparison),
         best_baselines(comparison),
     ];
-    section(EXPLANATION, claims.into_iter().flatten().collect())
+    let explanation = [EXPLANATION.to_owned()].into_iter().chain(weak_cells(comparison));
+    section(&explanation.collect::<Vec<_>>().join(" "), claims.into_iter().flatten().collect())
+}
+
+/// Which cells that are judged are not what a run of this version with the full grids would give.
+fn weak_cells(comparison: &Comparison) -> Vec<String> {
+    let list = |is_weak: &dyn Fn(&str, &str) -> bool| {
+        let methods = [JUDGED].into_iter().chain(BESIDE).chain(BASELINES);
+        let found = methods.filter_map(|method| {
+            let weak = comparison.datasets.iter().map(String::as_str).filter(|dataset| is_weak(method, dataset));
+            let weak: Vec<&str> = weak.collect();
+            (!weak.is_empty()).then(|| format!("{method} on {}", weak.join(", ")))
+        });
+        found.collect::<Vec<_>>().join("; ")
+    };
+    let coarse = list(&|method, dataset| comparison.is_coarse(method, dataset));
+    let older = list(&|method, dataset| comparison.is_older(method, dataset));
+    let mut out = Vec::new();
+    if !coarse.is_empty() {
+        out.push(format!("Cells of the coarse grid among them: {coarse}."));
+    }
+    if !older.is_empty() {
+        out.push(format!("Cells of an older version (without scores in the training range) among them: {older}."));
+    }
+    out
 }
 
 /// The mean of a cell with all its folds.
@@ -173,8 +197,12 @@ fn difference_in_errors(comparison: &Comparison, method: &str, dataset: &str) ->
         let other = theirs.iter().find(|other| (other.key.fold, other.key.seed) == (fold.key.fold, fold.key.seed))?;
         Some(fold.scores.task_r2 - other.scores.task_r2)
     };
-    let differences: Vec<f64> = ours.iter().map(difference).collect::<Option<_>>()?;
-    let Summary { mean, sd } = Summary::of(&differences)?;
+    in_errors(&ours.iter().map(difference).collect::<Option<Vec<f64>>>()?)
+}
+
+/// The mean of differences of folds in units of its standard error.
+pub fn in_errors(differences: &[f64]) -> Option<f64> {
+    let Summary { mean, sd } = Summary::of(differences)?;
     Some(mean / standard_error(sd, differences.len()))
 }
 
@@ -328,6 +356,16 @@ mod tests {
         // Above both deeper networks everywhere but on enb.
         let deeper = above_deeper_networks(&comparison).unwrap();
         assert!(deeper.verdict == Verdict::InPart && deeper.measured.contains("7 of 8"), "{}", deeper.measured);
+        // All records of the test are of an older version, one is of a coarse grid.
+        records[0].setting.grid = "coarse".into();
+        let (weak, first) = (weak_cells(&Comparison::new(&records)), &records[0].key);
+        let [coarse, older] = &weak[..] else { panic!("{weak:?}") };
+        assert!(coarse.ends_with(&format!(": {} on {}.", first.method, first.dataset)), "{coarse}");
+        assert!(older.contains("rffblr-authors on atp1d, atp7d, oes97") && older.contains("; mmr on"), "{older}");
+        let text = Comparison::new(&records).glance(&TASK_R2);
+        let row = text.rows.iter().find(|row| row[0].text == first.method).unwrap();
+        assert!(row[1].text.ends_with('°') && row[2].text.ends_with(|c: char| c.is_ascii_digit()));
+        assert!(row.last().unwrap().text.ends_with('°'), "the average has the mark of its cell");
         // What is not there is not judged.
         records.retain(|record| record.key.method != "mtfl");
         let comparison = Comparison::new(&records);

@@ -61,7 +61,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<()> {
     if let Some(key) = &arguments.one {
         let record = measure(&serde_json::from_str(key)?)?;
-        return output::print(&serde_json::to_string(&record)?);
+        return output::print_json(&serde_json::to_string(&record)?);
     }
     let methods = crate::evaluate::methods(&arguments.methods)?;
     let or = |given: &[u32], usual: Vec<u32>| if given.is_empty() { usual } else { given.to_vec() };

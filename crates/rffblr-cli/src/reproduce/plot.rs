@@ -60,7 +60,7 @@ pub struct Panel {
     /// A dotted line at this value of x, and what it marks.
     pub mark: Option<(f64, String)>,
     /// Lower and upper end of an axis; by the data if `None`. A point below the lower end of y is drawn there, and its
-    /// value is written beside it.
+    /// value is written beside it; so is the end of a bar that does not fit.
     pub x_range: Option<(f64, f64)>,
     pub y_range: Option<(f64, f64)>,
     /// Names in place of numbers on the axis of x, at 1, 2, …
@@ -142,6 +142,13 @@ fn ends(panel: &Panel, point: (f64, f64), (low, high): (f64, f64)) -> (f64, f64)
     (low.clamp(floor, y.max(floor)), high.clamp(y, ceiling.max(y)))
 }
 
+/// Where the bar of a point that is itself in its place ends, if that is below the axis, and where the axis ends.
+fn cut_bar(panel: &Panel, curve: &Curve, at: usize) -> Option<(f64, f64)> {
+    let (floor, _) = panel.y_range.filter(|_| curve.look == Look::Points)?;
+    let (end, _) = *curve.spread.get(at)?;
+    (end < floor && curve.points[at].1 >= floor).then_some((end, floor))
+}
+
 fn plots(panel: &Panel) -> Vec<Plot> {
     let mut out = Vec::new();
     for curve in &panel.curves {
@@ -219,6 +226,10 @@ fn layout(panel: &Panel, plots: &[Plot]) -> Layout {
                 let text = styled(&text, curve.style);
                 layout = layout.with_annotation(TextAnnotation::new(text, x, y).with_font_size(10));
             }
+            if let Some((end, floor)) = cut_bar(panel, curve, at) {
+                let text = styled(&format!("↓{end:.2}"), curve.style);
+                layout = layout.with_annotation(TextAnnotation::new(text, x, floor).with_font_size(10));
+            }
         }
     }
     layout
@@ -291,6 +302,12 @@ mod tests {
         assert_eq!(ends(&panel, (2.0, 0.4), (0.2, 3.0)), (0.2, 1.0));
         let Picture { svg, png } = draw(&[panel], 1, (300.0, 200.0)).unwrap();
         assert!(svg.contains("↓-0.50</text>"), "the value is written");
+        assert!(!svg.contains("↓-2.00"), "once for a point and its bar");
+        // A point in its place whose bar is cut.
+        let mut panel = self::panel();
+        panel.curves[0].spread[1].0 = -0.7;
+        let svg = draw(&[panel], 1, (300.0, 200.0)).unwrap().svg;
+        assert!(svg.contains("↓-0.70</text>"), "the end of the bar is written");
         assert!(png.starts_with(b"\x89PNG"));
     }
 

@@ -18,6 +18,8 @@ pub struct Column {
     pub measure: Measure,
     /// Mean and standard deviation in the order of [`DATASETS`].
     cells: [(f64, f64); 8],
+    /// The mean of its last row, as printed: that of RFF-BLR is not the mean of its cells.
+    average: f64,
 }
 
 /// Rows of the printed table.
@@ -37,6 +39,7 @@ pub const COLUMNS: [Column; 7] = [
             (0.07, 0.02),
             (0.91, 0.01),
         ],
+        average: 0.52,
     },
     Column {
         methods: &["fnn", "fnn-gaussian"],
@@ -51,6 +54,7 @@ pub const COLUMNS: [Column; 7] = [
             (0.13, 0.03),
             (0.99, 0.02),
         ],
+        average: 0.55,
     },
     Column {
         methods: &["mtfl"],
@@ -65,6 +69,7 @@ pub const COLUMNS: [Column; 7] = [
             (0.12, 0.01),
             (0.98, 0.01),
         ],
+        average: 0.62,
     },
     Column {
         methods: &["mmr"],
@@ -79,6 +84,7 @@ pub const COLUMNS: [Column; 7] = [
             (0.15, 0.01),
             (0.91, 0.05),
         ],
+        average: 0.55,
     },
     Column {
         methods: &["gor-elm"],
@@ -93,6 +99,7 @@ pub const COLUMNS: [Column; 7] = [
             (0.12, 0.03),
             (0.98, 0.01),
         ],
+        average: 0.62,
     },
     Column {
         methods: &["sb-elm"],
@@ -107,6 +114,7 @@ pub const COLUMNS: [Column; 7] = [
             (-0.02, 0.07),
             (0.97, 0.01),
         ],
+        average: 0.49,
     },
     Column {
         methods: &["rffblr", "rffblr-sparse", "rffblr-cosines", "rffblr-paper", "rffblr-paper-links", "rffblr-authors"],
@@ -121,6 +129,7 @@ pub const COLUMNS: [Column; 7] = [
             (0.21, 0.02),
             (0.96, 0.02),
         ],
+        average: 0.73,
     },
 ];
 
@@ -136,21 +145,34 @@ impl Column {
         let (mean, sd) = self.cells[row];
         Some(Summary { mean, sd })
     }
+
+    /// The average printed below the column, which is over all eight data sets and nothing else.
+    pub fn average(&self, datasets: &[String]) -> Option<f64> {
+        DATASETS.iter().eq(datasets).then_some(self.average)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The averages the paper prints below its table, to the two digits it prints.
+    /// The cells of its baselines add up to the printed averages, to the two digits it prints. Those of its own column
+    /// do not: they give 0.7175 where 0.73 is printed.
     #[test]
-    fn cells_add_up_to_the_printed_averages() {
-        // For its own column the paper prints 0.73; its cells give 0.7175.
-        let printed = [0.52, 0.55, 0.62, 0.55, 0.62, 0.49, 0.7175];
-        for (column, printed) in COLUMNS.iter().zip(printed) {
+    fn cells_add_up_to_the_printed_averages_of_the_baselines() {
+        for column in &COLUMNS {
             let mean = column.cells.iter().map(|cell| cell.0).sum::<f64>() / 8.0;
-            assert!((mean - printed).abs() <= 0.0051, "{}: {mean}", column.methods[0]);
+            let is_own = column.measure == Measure::PooledR2;
+            assert_eq!((mean - column.average).abs() > 0.0051, is_own, "{}: {mean}", column.methods[0]);
         }
+    }
+
+    #[test]
+    fn an_average_is_of_all_eight_data_sets() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let [mtfl, own] = ["mtfl", "rffblr-paper"].map(|name| column(name).unwrap());
+        assert_eq!((mtfl.average(&names(&DATASETS)), own.average(&names(&DATASETS))), (Some(0.62), Some(0.73)));
+        assert_eq!(own.average(&names(&DATASETS[1..])), None);
     }
 
     #[test]

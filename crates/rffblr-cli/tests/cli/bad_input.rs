@@ -80,8 +80,34 @@ fn dates_are_numbers_with_a_note() {
 }
 
 #[test]
+fn inputs_without_a_value_are_left_out_and_named() {
+    let folder = Folder::new();
+    let rows: String = (0..12).map(|n| format!("{n},,NA,.,{}\n", n * n)).collect();
+    folder.put("t.csv", format!("x,a,b,c,y\n{rows}"));
+    let ran = folder.done(&["fit", "t.csv", "--targets=y", "--check=off"]);
+    let expected = "3 columns have no value in any row and were left out: 'a', 'b', 'c'\n";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    folder.put("new.csv", "x,a\n1,\n");
+    folder.done(&["predict", "t.model.json", "new.csv"]);
+}
+
+#[test]
+fn a_time_that_is_no_input_has_one_note() {
+    let folder = Folder::new();
+    let rows: String = (0..12).map(|n| format!("{},5,{}\n", (n * 7) % 5, n * n)).collect();
+    folder.put("t.csv", format!("x,t,y\n{rows}"));
+    let ran = folder.done(&["fit", "t.csv", "--targets=y", "--time=t", "--check=off"]);
+    assert!(ran.err.contains("column 't' orders the rows in time and is not an input\n"), "{}", ran.err);
+    assert!(!ran.err.contains("was left out"), "{}", ran.err);
+    // What pandas writes for a difference of times.
+    let rows: String = (0..12).map(|n| format!("{},0 days 00:00:{n:02},{}\n", (n * 7) % 5, n * n)).collect();
+    let says = ["'t' orders the rows in time and is not an input\n", "'0 days 00:00:00' is not a time"];
+    refused("t.csv", format!("x,t,y\n{rows}"), &["--targets=y", "--time=t"], &says);
+}
+
+#[test]
 fn columns_without_content() {
-    refused("t.csv", "x,e,y\n1,,2\n2,NA,3\n", &["--targets=y"], &["'e' has no value in any row", "ignore"]);
+    refused("t.csv", "x,e,y\n1,,2\n2,NA,3\n", &["--targets=y", "--time=e"], &["'e' has no value in any row"]);
     refused("t.csv", "x,y\n1,\n2,\n", &["--targets=y"], &["no row has a value for the target"]);
     refused("t.csv", "x,y,z\n1,1,\n2,3,\n", &["--targets=y,z"], &["z", "no observed value"]);
     refused("t.csv", "x,y\n1,2\n1,3\n", &["--targets=y"], &["no input column is left"]);

@@ -34,7 +34,14 @@ fn statements_name_table_dialect_and_kept_columns() {
     let folder = fitted();
     let more = ["--dialect", "postgresql", "--table", "the cohort", "--keep", "id"];
     let text = folder.done(&[&["export", "model.json", "--to", "sql", "-o", "-"], &more[..]].concat()).out;
-    for word in ["FROM \"the cohort\"", "double precision", "k0 AS \"id\"", "WITH rffblr_nodes AS MATERIALIZED"] {
+    for word in [
+        "FROM \"the cohort\" AS rffblr_data",
+        "rffblr_data.\"age\"",
+        "rffblr_data.\"id\" AS k0",
+        "double precision",
+        "k0 AS \"id\"",
+        "WITH rffblr_nodes AS MATERIALIZED",
+    ] {
         assert!(text.contains(word), "{word}");
     }
     let less = folder.done(&["export", "model.json", "--to", "sql", "-o", "-", "--no-std"]).out;

@@ -176,3 +176,17 @@ fn the_device_changes_no_prediction_and_is_in_no_model() {
     assert!(!folder.text("model.json").contains("device"));
     assert!(!folder.done(&["inspect", "model.json"]).out.contains("device"));
 }
+
+#[test]
+fn rows_far_beyond_the_training_range_are_counted() {
+    let folder = Folder::new();
+    let rows: String = (0..20).map(|n| format!("{n},{},{}\n", n % 3, n * n)).collect();
+    folder.put("t.csv", format!("budget,x,y\n{rows}"));
+    folder.done(&["fit", "t.csv", "--targets=y", "--check=off", "-q"]);
+    folder.put("new.csv", "budget,x\n3,1\n1e12,1\n-500,9\n30,2\n");
+    let ran = folder.done(&["predict", "t.model.json", "new.csv"]);
+    let expected = "2 of 4 rows lie beyond the training rows by more than the range of these, where predictions are guesses: 'budget', 'x'";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    folder.put("near.csv", "budget,x\n30,4\n");
+    assert!(!folder.done(&["predict", "t.model.json", "near.csv"]).err.contains("beyond"));
+}

@@ -177,6 +177,35 @@ fn columns_have_labels_and_units() {
     assert_eq!(found["input_labels"][0], serde_json::json!(["Age at entry", "years"]));
     folder.put("wrong.csv", "name,label,unit\nage,Age,years\nagee,Age,years\n");
     folder.fails(&["report", "model.json", "--labels=wrong.csv", "-oq.html"], &["wrong.csv, line 3", "'agee'"]);
+    // Columns of the table that are no inputs may be named; each line needs a label, a unit and a column of its own.
+    folder.put(
+        "grouped.csv",
+        folder
+            .text("cohort.csv")
+            .lines()
+            .enumerate()
+            .map(|(n, line)| format!("{line},{}\n", if n == 0 { "ward".into() } else { (n % 7).to_string() }))
+            .collect::<String>(),
+    );
+    folder.done(&[
+        "fit",
+        "grouped.csv",
+        "--targets=glucose",
+        "--group=ward",
+        "--ignore=dose",
+        "--check=off",
+        "-og.json",
+        "-q",
+    ]);
+    folder.put("more.csv", "name,label,unit\nward,Ward,\ndose,Dose,mg\nage,Age,years\n");
+    folder.done(&["report", "g.json", "grouped.csv", "--labels=more.csv", "--check=off", "-og.html", "-q"]);
+    folder.done(&["report", "g.json", "--labels=more.csv", "-oh.html", "-q"]);
+    folder.put("twice.csv", "name,label,unit\nage,Age,years\nglucose,Glucose,\nage,Years,\n");
+    folder
+        .fails(&["report", "model.json", "--labels=twice.csv", "-oq.html"], &["twice.csv, line 4", "'age'", "line 2"]);
+    folder.put("bare.csv", "name,label\nage,Age\n");
+    folder
+        .fails(&["report", "model.json", "--labels=bare.csv", "-oq.html"], &["bare.csv", "'unit'", "name,label,unit"]);
     folder.put("none.csv", "column,label\nage,Age\n");
     folder
         .fails(&["report", "model.json", "--labels=none.csv", "-oq.html"], &["none.csv", "'name'", "name,label,unit"]);

@@ -175,6 +175,24 @@ fn names_from_files_do_not_command_a_terminal() {
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
     }
     assert!(shown.out.contains(r"a\u{1b}[31m"), "{}", shown.out);
+    // A model file says who wrote it, too.
+    let mut value: serde_json::Value = serde_json::from_str(&folder.text("m.json")).unwrap();
+    value["writer"] = "a\u{1b}]0;owned\u{7}\u{9b}2J".into();
+    let sealed = |value: &mut serde_json::Value| {
+        value.as_object_mut().unwrap().remove("sha256");
+        value["sha256"] = crate::checksum::checksum(value).into();
+        value.to_string()
+    };
+    folder.put("m.json", sealed(&mut value));
+    let (words, json) = (folder.done(&["inspect", "m.json"]), folder.done(&["inspect", "m.json", "--json"]));
+    assert!(words.out.contains(r"Written by a\u{1b}]0;owned\u{7}\u{9b}2J, learned"), "{}", words.out);
+    for text in [&words.out, &json.out] {
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{text:?}");
+    }
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&json.out).unwrap()["writer"], value["writer"]);
+    value["training"]["sha256"] = "\u{1b}c".into();
+    folder.put("m.json", sealed(&mut value));
+    folder.fails(&["inspect", "m.json"], &["`training.sha256`", "64 hexadecimal digits"]);
 }
 
 /// A quota of a few kilobytes in place of a small disk: the write in the middle of the file fails.
@@ -190,15 +208,50 @@ fn a_disk_that_fills_up_leaves_nothing_half_written() {
         "predict model.json long.csv -obig.csv",
         "predict model.json long.csv -obig.parquet",
         "fit cohort.csv --targets=glucose,cost --ignore=id --max-iterations=3 -omodel.json --force",
+        "evaluate cohort.csv --targets=glucose,cost --ignore=id --methods=mean,ridge --folds=2 --predictions=big.csv",
     ] {
         let model = folder.text("model.json");
-        let limited = format!("trap '' XFSZ; ulimit -f 8; exec {} {line}", env!("CARGO_BIN_EXE_rffblr"));
+        let limited = format!("ulimit -f 8; exec {} {line}", env!("CARGO_BIN_EXE_rffblr"));
         let output = Command::new("sh").args(["-c", &limited]).current_dir(folder.path("")).output().unwrap();
         let ran = Ran::from(output);
         assert_eq!(ran.code, 1, "{line}: {}", ran.err);
-        assert!(ran.err.contains("error: cannot write "), "{line}: {}", ran.err);
+        let named = if line.contains("big.") { "big." } else { "model.json" };
+        assert!(ran.err.contains(&format!("error: cannot write {named}")), "{line}: {}", ran.err);
+        assert!(!ran.err.contains(".part"), "{line}: {}", ran.err);
         assert_eq!(folder.names(), before, "{line}");
         assert_eq!(folder.text("model.json"), model);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_demo_without_room_leaves_no_folder() {
+    let folder = Folder::new();
+    let limited = format!("ulimit -f 0; exec {} demo --rows=4", env!("CARGO_BIN_EXE_rffblr"));
+    let output = Command::new("sh").args(["-c", &limited]).current_dir(folder.path("")).output().unwrap();
+    let ran = Ran::from(output);
+    assert_eq!((ran.code, folder.names()), (1, Vec::new()), "{}", ran.err);
+    assert!(ran.err.contains("error: cannot write rffblr-demo/train.csv"), "{}", ran.err);
+}
+
+/// Files that have no end.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_read_whole_has_a_bound() {
+    let folder = fitted();
+    let fit = ["fit", "cohort.csv", "--targets=cost", "--ignore=id", "-on.json"];
+    let evaluate = ["evaluate", "cohort.csv", "--targets=cost", "--ignore=id"];
+    let report = ["report", "model.json", "cohort.csv", "-on.html", "--check=off"];
+    for (arguments, why) in [
+        (&["inspect", "/dev/zero"][..], "the JSON is not an object"),
+        (&["verify", "/dev/zero"][..], "the JSON is not an object"),
+        (&["predict", "/dev/zero", "cohort.csv"][..], "the JSON is not an object"),
+        (&[&fit[..], &["--config=/dev/zero"]].concat()[..], "more than 1 MiB, which no such file has; name another"),
+        (&[&evaluate[..], &["--fold-file=/dev/zero"]].concat()[..], "more than 256 MiB"),
+        (&[&report[..], &["--labels=/dev/zero"]].concat()[..], "more than 64 MiB"),
+        (&[&fit[..], &["--preset=cosines", "--checkpoint=/dev/zero"]].concat()[..], "no file that can be replaced"),
+    ] {
+        folder.fails(arguments, &[why]);
     }
 }
 
@@ -233,4 +286,9 @@ fn many_columns_take_time_in_proportion_or_are_refused() {
     let ran = folder.fails(&["predict", "m.json", "other.csv"], &["39999 input columns", "and 39989 more"]);
     assert!(ran.err.len() < 2000, "{}", ran.err.len());
     assert!(start.elapsed() < Duration::from_secs(120), "{:?}", start.elapsed());
+    let start = Instant::now();
+    folder.put("wide.csv", table(10_000));
+    folder.done(&["fit", "wide.csv", "--targets=c0", "--check=off", "-ow.json"]);
+    folder.done(&["report", "w.json", "wide.csv", "--check=off", "-or.html"]);
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
 }

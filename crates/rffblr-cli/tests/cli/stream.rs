@@ -1,6 +1,9 @@
 //! Tables that are read in blocks: folders, patterns, checkpoints.
 
 use crate::common::{Folder, read_numbers};
+use std::io::Read;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// Rows of a smooth function with a little noise, from one number on.
 fn rows(first: usize, count: usize) -> String {
@@ -52,15 +55,168 @@ fn a_folder_a_pattern_and_one_file_give_the_same_model() {
 }
 
 #[test]
-fn a_checkpoint_is_used_and_one_of_other_data_is_refused() {
+fn a_killed_fit_goes_on_from_its_checkpoint_to_the_same_bits() {
     let folder = parts();
-    let fit = |to: &'static str| [&["fit", "data"], &QUICK[..], &[to, "--checkpoint=job"]].concat();
+    let fit = |to: &'static str| [&["fit", "data", "-q"], &QUICK[..], &[to, "--force", "--checkpoint=job"]].concat();
     folder.done(&fit("-oone.json"));
     // The model is there, the checkpoint is not needed any more.
     assert!(!folder.path("job").exists());
-    folder.put("job", "not one");
-    folder.fails(&fit("-otwo.json"), &["job", "not a checkpoint", "name another file"]);
+    // Killed once it has learned, before the model is there.
+    let broken_off = (0..20).any(|_| {
+        let mut child = folder.command(&fit("-otwo.json")).spawn().unwrap();
+        while !folder.path("job").exists() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        folder.path("job").exists() && !folder.path("two.json").exists()
+    });
+    assert!(broken_off);
+    // It is read: with a byte that is wrong nothing goes on.
+    let saved = std::fs::read(folder.path("job")).unwrap();
+    let mut damaged = saved.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    folder.put("job", damaged);
+    folder.fails(&fit("-otwo.json"), &["damaged"]);
+    folder.put("job", saved);
+    folder.done(&fit("-otwo.json"));
+    assert!(folder.text("one.json") == folder.text("two.json") && !folder.path("job").exists());
+}
+
+#[test]
+fn a_checkpoint_that_would_do_harm_is_refused_before_any_work() {
+    let folder = parts();
+    let refused = |checkpoint: &str, says: &[&str]| {
+        let before = folder.names();
+        let option = format!("--checkpoint={checkpoint}");
+        // Nothing is read: the last file has a line that is wrong, after what is looked at to find out what it is.
+        let words = [&["fit", "data", "all.csv"], &QUICK[..], &["-om.json", "--force", &option]].concat();
+        folder.fails(&words, says);
+        assert_eq!(folder.names(), before, "{checkpoint}");
+    };
+    folder.put("all.csv", rows(0, 60_000) + "1,2\n").put("job", "not one");
+    refused("m.json", &["checkpoint m.json", "the file of the model", "name another file"]);
+    refused("./m.json", &["the file of the model"]);
+    refused("data/2.csv", &["checkpoint data/2.csv", "the same file as the input", "name another file"]);
+    refused("job", &["checkpoint job", "not a checkpoint", "name another file"]);
     assert_eq!(folder.text("job"), "not one");
+    refused("data", &["checkpoint data", "a folder; name a file in it"]);
+    refused("absent/job", &["checkpoint absent/job", "there is no folder absent; make it"]);
+}
+
+#[test]
+fn a_streamed_model_knows_its_rows() {
+    let folder = parts();
+    folder.done(&[&["fit", "data", "-om.json", "-q"], &QUICK[..]].concat());
+    let known = "these 4500 rows are ones the model learned from";
+    for table in ["data", "all.csv", "data/1.csv data/2.csv", "data/2.csv data/1.csv"] {
+        let words: Vec<&str> = table.split(' ').collect();
+        let said = folder.done(&[&["predict", "m.json"], &words[..]].concat()).err;
+        assert!(said.contains(known), "{table}: {said}");
+        assert!(said.contains("against the targets in the table") && said.contains("4500"), "{table}: {said}");
+        folder.done(&[&["report", "m.json"], &words[..], &["-op.html", "--force", "-q"]].concat());
+        let new = [&["report", "m.json", "--new"], &words[..], &["-op.html", "--force"]].concat();
+        folder.fails(&new, &["its rows are not new"]);
+    }
+    let some = folder.done(&["predict", "m.json", "data/1.csv"]).err;
+    assert!(!some.contains("learned from"), "{some}");
+    folder
+        .fails(&["report", "m.json", "data/1.csv"], &["data/1.csv", "not the table the model was fitted to", "--new"]);
+    folder.put("other.csv", rows(7, 100));
+    folder.fails(&["report", "m.json", "data", "other.csv"], &["not the table the model was fitted to", "--new"]);
+    let file: serde_json::Value = serde_json::from_str(&folder.text("m.json")).unwrap();
+    let sum = file["training"]["rows_sha256"].as_str().unwrap();
+    assert!(folder.done(&["inspect", "m.json"]).out.contains(&format!("(SHA-256 {}…)", &sum[..12])));
+}
+
+#[test]
+fn a_model_without_a_fingerprint_says_that_it_does_not_know() {
+    let folder = parts();
+    folder.done(&[&["fit", "data", "-om.json", "-q"], &QUICK[..]].concat());
+    let mut file: serde_json::Value = serde_json::from_str(&folder.text("m.json")).unwrap();
+    let training = file["training"].as_object_mut().unwrap();
+    assert!(training.remove("rows_sha256").is_some() && training.remove("inputs_sha256").is_some());
+    folder.put("old.json", rffblr::internals::with_checksum(&file.to_string()).unwrap());
+    folder.fails(&["report", "old.json", "data"], &["it is not known whether data is the table", "--new"]);
+    let said = folder.done(&["inspect", "old.json"]).out;
+    assert!(said.contains("which is not known") && !said.contains("SHA-256"), "{said}");
+}
+
+#[test]
+fn what_fit_proposes_works() {
+    let folder = parts();
+    let said = folder.done(&[&["fit", "data", "-om.json"], &QUICK[..]].concat()).err;
+    let proposed = said.lines().find(|line| line.trim_start().starts_with("rffblr report")).unwrap();
+    let words: Vec<&str> = proposed.split_whitespace().skip(1).collect();
+    assert_eq!(words, ["report", "m.json", "data"]);
+    folder.done(&words);
+    let page = folder.text("m.report.html");
+    assert!(page.contains("rows of the table that are shown") && page.contains("all 4500"));
+}
+
+#[test]
+fn scores_of_blocks_are_those_of_a_table() {
+    let folder = parts();
+    // Several blocks, with gaps, and a target that is read from text.
+    let text = rows(9000, 40_000);
+    let gaps: String = text
+        .lines()
+        .enumerate()
+        .map(|(n, line)| match n % 7 {
+            3 => format!("{},\n", line.rsplit_once(',').unwrap().0),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    folder.put("new.csv", &gaps);
+    std::fs::create_dir(folder.path("new")).unwrap();
+    folder.put("new/1.csv", &gaps);
+    folder.done(&[&["fit", "data", "-om.json", "-q"], &QUICK[..]].concat());
+    let scores = |table: &str| {
+        let said = folder.done(&["predict", "m.json", table, "-op.csv", "--force"]).err;
+        said.split_once("against the targets").unwrap().1.to_owned()
+    };
+    assert_eq!(scores("new.csv"), scores("new"));
+    // What is no number is no reason not to predict.
+    folder.put("new/2.csv", "a,b,kind,y\n1,2,p,soon\n");
+    let said = folder.done(&["predict", "m.json", "new", "-op.csv", "--force"]).err;
+    assert!(said.contains("not scored") && !said.contains("R²"), "{said}");
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_failure() {
+    let folder = parts();
+    folder.done(&[&["fit", "data", "-om.json", "-q"], &QUICK[..]].concat());
+    for table in ["all.csv", "data"] {
+        let mut command = folder.command(&["predict", "m.json", table, "-q"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(child.wait().unwrap().success() && said.is_empty(), "{table}: {said}");
+    }
+}
+
+#[test]
+fn rows_of_parts_are_named_by_their_part() {
+    let folder = parts();
+    let weighted = |first: usize, bad: &str| {
+        let row = |(n, line): (usize, &str)| match n {
+            0 => format!("{line},w\n"),
+            1500 => format!("{line},{bad}\n"),
+            _ => format!("{line},2\n"),
+        };
+        rows(first, 2000).lines().enumerate().map(row).collect::<String>()
+    };
+    folder.put("data/1.csv", weighted(0, "1")).put("data/2.csv", weighted(2000, "-2"));
+    let fit = [&["fit", "data", "--weight=w", "-om.json"], &QUICK[..]].concat();
+    folder.fails(&fit, &["data/2.csv: data row 1500, column 'w': the row weight is -2"]);
+    folder.put("data/2.csv", weighted(2000, "2").replacen(",p,", ",,", 1));
+    let strict = [&["fit", "data", "--weight=w", "-om.json", "--missing=error"], &QUICK[..]].concat();
+    folder.fails(&strict, &["data/2.csv: data row 1, column 'kind': the input is missing"]);
+    folder.put("data/2.csv", weighted(2000, "2"));
+    folder.done(&[&strict[..], &["-q"]].concat());
+    folder.put("data/2.csv", "a,b,kind\n1,2,p\n1,2,\n").put("data/1.csv", "a,b,kind\n1,2,p\n");
+    folder.fails(&["predict", "m.json", "data"], &["data/2.csv: data row 2, column 'kind': the input is missing"]);
 }
 
 #[test]

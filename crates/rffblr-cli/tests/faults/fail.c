@@ -1,6 +1,6 @@
 /* Makes the k-th call of one kind fail, and time jump: loaded before the C library by the tests of faults.
  *
- * FAULT_CALL  write, full, fsync, rename or open; `full` is a disk that is full from then on, in the middle of a write
+ * FAULT_CALL  write, full, fsync, rename, open or memory (256 KiB or more); `full` is a disk that is full from then on, in the middle of a write
  * FAULT_AT    k, from 1
  * FAULT_MARK  a file that is made when the call fails
  * FAULT_CLOCK if set, every look at the calendar shows a time hours before or after the last
@@ -80,6 +80,32 @@ int rename(const char *from, const char *to) {
 int link(const char *from, const char *to) {
     if (fails("rename")) { errno = EIO; return -1; }
     return NEXT(link)(from, to);
+}
+
+/* The C library's own names, as dlsym takes memory itself. */
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+
+static int refuses(size_t bytes) {
+    if (bytes < 256 << 10 || !fails("memory")) return 0;
+    errno = ENOMEM;
+    return 1;
+}
+
+void *malloc(size_t bytes) { return refuses(bytes) ? NULL : __libc_malloc(bytes); }
+
+void *calloc(size_t count, size_t size) {
+    return size && refuses(count > (size_t)-1 / size ? 0 : count * size) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t bytes) { return refuses(bytes) ? NULL : __libc_realloc(old, bytes); }
+
+void *aligned_alloc(size_t unit, size_t bytes) { return refuses(bytes) ? NULL : __libc_memalign(unit, bytes); }
+
+int posix_memalign(void **out, size_t unit, size_t bytes) {
+    void *made = refuses(bytes) ? NULL : __libc_memalign(unit, bytes);
+    if (made) *out = made;
+    return made ? 0 : ENOMEM;
 }
 
 /* Files of the system are not counted. */

@@ -9,11 +9,11 @@ const NODES = Array.from({ length: 65 }, (_, k) => [(k - 32) / 4, Math.exp(-0.5 
 /**
  * Predicts one row: an object with numbers, texts and dates by the names of the inputs. A date is a text in ISO format or a
  * number of seconds since 1970 by the clock of the place, a time of day hh:mm:ss or seconds since midnight. Missing are null,
- * undefined, NaN and "". Gives the prediction of each target and, with the endings _std, _lower and _upper, its standard
+ * undefined, NaN, "" and words such as NA. Throws, with the name of the input, if a cell is something else or is not there. Gives the prediction of each target and, with the endings _std, _lower and _upper, its standard
  * deviation and interval.
  */
 export function predict(row) {
-  const cells = MODEL.inputs.map((given) => read(row[given.name], given));
+  const cells = MODEL.inputs.map((given) => read(row, given));
   const z = MODEL.columns.map(
     ({ input, cell, mean, scale }) => (encode(cell, cells[input], MODEL.inputs[input]) - mean) / scale,
   );
@@ -60,15 +60,26 @@ export function predict(row) {
   return out;
 }
 
-function read(value, { name, kind, required }) {
-  if (value === null || value === undefined || value === "" || Number.isNaN(value)) {
-    if (required) throw new Error(`input ${name} is missing, and this model does not take that`);
+function read(row, { name, kind, required, levels }) {
+  if (!(name in row)) throw new Error(`input ${name} is not there; the model needs ${inputs.join(", ")}`);
+  let value = row[name];
+  if (typeof value === "string" && !levels.includes(value)) {
+    value = value.trim();
+    if (MODEL.missing.includes(value.toUpperCase()) && !levels.includes(value)) value = null;
+  }
+  if (value === null || value === undefined || Number.isNaN(value)) {
+    if (required) throw new Error(`input ${name} is missing, and this model does not take that; give a value`);
     return null;
   }
   if (kind === "text") return String(value);
-  if (kind === "number" || typeof value === "number") return Number(value);
+  const wrong = (meant) => new Error(`input ${name}: ${value} is no ${meant}; correct it, or give null if it is missing`);
+  if (kind === "number" || typeof value === "number") {
+    const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(value) ? Number(value) : NaN;
+    if (!Number.isFinite(number)) throw wrong("finite number");
+    return number;
+  }
   const [, date, clock] = /^(?:(\d{4}-\d{2}-\d{2})[T ]?)?(\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?/.exec(value);
-  if (!date && !clock) throw new Error(`input ${name}: ${value} is no date in ISO format`);
+  if (kind === "date" ? !date : date || !clock) throw wrong("date or time in ISO format");
   const [hours, minutes, seconds] = (clock ?? "0:0").split(":").map(Number);
   return (date ? Date.parse(`${date}T00:00:00Z`) / 1000 : 0) + 3600 * hours + 60 * minutes + (seconds ?? 0);
 }

@@ -1,11 +1,13 @@
 # The model: what is above in numbers. Equations are those of the documentation of rffblr, docs/exports.md.
 
 import math
+import re
 from datetime import date, datetime, time
 
 INPUTS = [_input["name"] for _input in MODEL["inputs"]]
 TARGETS = [_target["name"] for _target in MODEL["targets"]]
 _EPOCH = datetime(1970, 1, 1)
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # Nodes and weights by which the mean of a transformed target is computed.
 _NODES = [(0.25 * k, math.exp(-0.5 * (0.25 * k) ** 2)) for k in range(-32, 33)]
 
@@ -13,8 +15,9 @@ _NODES = [(0.25 * k, math.exp(-0.5 * (0.25 * k) ** 2)) for k in range(-32, 33)]
 def predict(row):
     """Predicts one row.
 
-    `row` maps names of inputs to numbers, texts and dates: datetime, date and time objects, or texts in ISO format. None,
-    NaN and the empty text mean missing. Gives a dict: the prediction of each target and, with the endings _std, _lower and
+    `row` maps names of inputs to numbers, texts and dates: datetime, date and time objects, or texts in ISO format; numbers may
+    be texts too. None, NaN, the empty text and words such as NA mean missing. Raises ValueError, with the name of the
+    input, if a cell is something else or is not there. Gives a dict: the prediction of each target and, with the endings _std, _lower and
     _upper, its standard deviation and interval.
     """
     cells = [_read(row, given) for given in MODEL["inputs"]]
@@ -58,17 +61,34 @@ def predict(row):
 
 
 def _read(row, given):
+    column = f"column {given['name']!r}"
+    if given["name"] not in row:
+        raise ValueError(f"{column} is not there; the model needs {', '.join(INPUTS)}")
     value = row[given["name"]]
-    missing = value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, str) and value not in given["levels"]:
+        value = value.strip()
+    word = isinstance(value, str) and value.upper() in MODEL["missing"] and value not in given["levels"]
+    missing = value is None or word or (isinstance(value, float) and math.isnan(value))
     if missing and given["required"]:
-        raise ValueError(f"input {given['name']!r} is missing, and this model does not take that")
+        raise ValueError(f"{column} is missing, and this model does not take that; give a value")
     if missing:
         return None
     if given["kind"] == "text":
         return str(value)
-    if given["kind"] == "number":
-        return float(value)
-    if given["kind"] == "time":
+    try:
+        number = _number(value, given["kind"])
+    except (AttributeError, OverflowError, TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        meant = {"number": "finite number", "date": "date such as 2024-12-31", "time": "time such as 23:59"}[given["kind"]]
+        raise ValueError(f"{column}: {value!r} is no {meant}; correct it, or leave it empty if the value is missing")
+    return number
+
+
+def _number(value, kind):
+    if kind == "number":
+        return math.nan if isinstance(value, str) and not _NUMBER.fullmatch(value) else float(value)
+    if kind == "time":
         value = time.fromisoformat(value) if isinstance(value, str) else value
         return 3600 * value.hour + 60 * value.minute + value.second + 1e-6 * value.microsecond
     value = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -125,15 +145,38 @@ def _dot(a, b):
     return sum(x * y for x, y in zip(a, b))
 
 
-if __name__ == "__main__":
+def _predict_table(table):
+    """Predictions of all rows of a CSV file; an error names the line."""
+    import csv
+
+    reader, found = csv.DictReader(table), []
+    try:
+        absent = [name for name in INPUTS if name not in (reader.fieldnames or [])]
+        if absent:
+            raise ValueError(f"there is no column {', '.join(map(repr, absent))}; name all columns there, separated by commas")
+        for row in reader:
+            if None in row or None in row.values():
+                raise ValueError("there are more or fewer cells than names in line 1; write a comma between any two cells")
+            found.append(predict(row))
+    except (ValueError, csv.Error) as problem:
+        raise ValueError(f"line {reader.line_num}: {problem}") from None
+    return found
+
+
+def _main():
     import csv
     import sys
 
-    with open(sys.argv[1], newline="", encoding="utf-8") if len(sys.argv) > 1 else sys.stdin as table:
-        writer = None
-        for line in csv.DictReader(table):
-            found = predict(line)
-            if writer is None:
-                writer = csv.DictWriter(sys.stdout, list(found), lineterminator="\n")
-                writer.writeheader()
-            writer.writerow(found)
+    name = sys.argv[1] if len(sys.argv) > 1 else "standard input"
+    try:
+        with open(name if len(sys.argv) > 1 else 0, newline="", encoding="utf-8-sig") as table:
+            found = _predict_table(table)
+    except (OSError, ValueError) as problem:
+        sys.exit(f"error: {name}: {problem}")
+    writer = csv.DictWriter(sys.stdout, list(found[0]) if found else TARGETS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(found)
+
+
+if __name__ == "__main__":
+    _main()

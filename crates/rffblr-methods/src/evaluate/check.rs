@@ -6,6 +6,7 @@ use crate::folds::Folds;
 use crate::method::{Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::{Dataset, TrainingTable};
+use rffblr::internals::{Widening, widening};
 use rffblr::linalg::Mat;
 use rffblr::metrics::{Check, HeldOut, LEVEL, OutOfFold, SplitBy};
 use rffblr::{Error, ErrorQuantiles, Result, Settings, fit_observed};
@@ -94,23 +95,44 @@ pub fn check(
             result.map(|fold| (fold.held_out, fold.unknown)).map_err(Halt::from)
         }
     });
-    let (held_out, unknown): (Vec<HeldOut>, Vec<Vec<usize>>) = match found {
+    let (predicted, unknown): (Vec<HeldOut>, Vec<Vec<usize>>) = match found {
         Ok(found) => found.into_iter().unzip(),
         Err(Halt::Asked) => return Ok(None),
         Err(Halt::Failed(problem)) => return Err(problem),
     };
-    let of = |method: usize| held_out.iter().skip(method).step_by(methods.len()).cloned().collect::<Vec<HeldOut>>();
-    let model = of(0);
+    let of = |method: usize| predicted.iter().skip(method).step_by(methods.len()).cloned().collect::<Vec<HeldOut>>();
+    let held_out = of(0);
+    let mut model = OutOfFold::new(&held_out)?;
+    let wider = widened(&held_out, &mut model);
     let check = Check {
         split: by,
         folds: total,
         rows: folds.tested(),
-        model: OutOfFold::new(&model)?,
+        model,
         ridge: OutOfFold::new(&of(1))?,
         mean: OutOfFold::new(&of(2))?,
         unscored: counted(unknown.iter().step_by(methods.len()).flatten(), training.roles().targets.len()),
+        wider,
     };
-    Ok(Some((check, model)))
+    Ok(Some((check, held_out)))
+}
+
+/// How many times as wide the intervals of each task must be; nothing if none must. The coverage among the scores becomes that of
+/// the wider ones.
+fn widened(held_out: &[HeldOut], scored: &mut OutOfFold) -> Vec<f64> {
+    let found: Vec<Option<Widening>> =
+        (0..scored.scores.per_task.r2.len()).map(|task| widening(held_out, task)).collect();
+    let each = &mut scored.scores.per_task;
+    if let Some(coverage) = each.coverage.as_mut().filter(|_| found.iter().any(Option::is_some)) {
+        for (share, found) in coverage.iter_mut().zip(&found) {
+            *share = found.map_or(*share, |found| found.coverage);
+        }
+        let cells = || coverage.iter().zip(&each.observed).filter(|(share, _)| !share.is_nan());
+        let inside: f64 = cells().map(|(share, &count)| share * count as f64).sum();
+        scored.scores.coverage = Some(inside / cells().map(|(_, &count)| count as f64).sum::<f64>());
+        return found.iter().map(|found| found.map_or(1.0, |found| found.factor)).collect();
+    }
+    Vec::new()
 }
 
 /// How often each of these tasks comes; nothing if none does.
@@ -153,6 +175,7 @@ pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, se
         ridge: scored(&ridge)?,
         mean: scored(&mean)?,
         unscored: Vec::new(),
+        wider: Vec::new(),
     })
 }
 
@@ -286,6 +309,29 @@ mod tests {
         let plain = Settings { transform: rffblr::TargetTransforms::NONE, ..Settings::DEFAULT };
         let alone = run(&second.unwrap(), &plain).1;
         assert_eq!(alone[0].mean.col(0), held_out[0].mean.col(1));
+    }
+
+    /// Errors of the second target are three times as large as the deviations say, on whole groups that no refit has seen.
+    #[test]
+    fn a_check_shows_what_wider_intervals_hold() {
+        let uneven = |n: usize| 1.7 * ((n * 7 + n * n % 11) as f64).sin();
+        let fold = |k: usize| {
+            let truth = Mat::from_fn(60, 2, |n, c| uneven(60 * k + n) * if c == 1 { 3.0 } else { 0.9 });
+            HeldOut::new(truth, Mat::zeros(60, 2), Some(Mat::full(60, 2, 1.0)))
+        };
+        let folds: Vec<HeldOut> = (0..5).map(fold).collect();
+        let mut scored = OutOfFold::new(&folds).unwrap();
+        let before = scored.scores.per_task.coverage.clone().unwrap();
+        let wider = widened(&folds, &mut scored);
+        let after = scored.scores.per_task.coverage.clone().unwrap();
+        assert!(before[1] < 0.5 && (after[1] - LEVEL).abs() < 0.04, "{before:?} {after:?}");
+        assert!(before[0] == after[0] && wider[0] == 1.0 && wider[1] > 2.0, "{wider:?}");
+        assert!((scored.scores.coverage.unwrap() - 0.5 * (after[0] + after[1])).abs() < 1e-12);
+        let first = |table: &Mat<f64>| table.subcols(0, 1).to_owned();
+        let calm = |fold: &HeldOut| HeldOut::new(first(&fold.truth), first(&fold.mean), fold.std.as_ref().map(first));
+        let calm: Vec<HeldOut> = folds.iter().map(calm).collect();
+        let mut scored = OutOfFold::new(&calm).unwrap();
+        assert!(widened(&calm, &mut scored).is_empty());
     }
 
     #[test]

@@ -9,8 +9,10 @@ pub use split::Split;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rffblr::internals::read_text_within;
 use rffblr::{Error, Result};
 use std::collections::HashMap;
+use std::fs::File;
 use std::hash::Hash;
 use std::path::Path;
 
@@ -23,6 +25,14 @@ pub struct Folds {
     test: Vec<Vec<usize>>,
     /// Rows trained on by each fold, rising; `None` means all that it does not test.
     train: Option<Vec<Vec<usize>>>,
+}
+
+/// A fold file is not larger: that of ten million rows has 90 MB.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// The text of a fold file.
+fn text_of(path: &Path) -> Result<String> {
+    File::open(path).and_then(|file| read_text_within(file, MOST_BYTES)).map_err(Error::io(path))
 }
 
 impl Folds {
@@ -101,7 +111,7 @@ impl Folds {
 
     /// Reads a fold file: a JSON list with one list of test rows for each fold, counted from 0.
     pub fn read(path: &Path, rows: usize) -> Result<Folds> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        let text = text_of(path)?;
         let place = path.display().to_string();
         let test = serde_json::from_str(&text).map_err(|error| Error::Folds {
             place: place.clone(),

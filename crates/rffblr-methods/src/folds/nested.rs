@@ -1,6 +1,6 @@
 //! Folds inside folds: which training rows of an outer fold each of its inner folds holds out.
 
-use super::Folds;
+use super::{Folds, text_of};
 use rffblr::{Error, Result};
 use std::path::Path;
 
@@ -16,7 +16,7 @@ impl NestedFolds {
     /// among the training rows of its outer fold, which are all rows that the outer fold does not test, in their order
     /// in the table, counted from 0.
     pub fn read(path: &Path, outer: &Folds) -> Result<NestedFolds> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        let text = text_of(path)?;
         let place = path.display().to_string();
         let wrong = |problem: String| Error::Folds { place: place.clone(), problem };
         let lists: Vec<Vec<Vec<usize>>> = serde_json::from_str(&text).map_err(|error| {

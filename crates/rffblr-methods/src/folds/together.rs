@@ -167,9 +167,11 @@ mod tests {
         assert_eq!(inputs(roles(Some("animal"), None)), ["day", "week"]);
         assert_eq!(inputs(roles(None, Some("week"))), ["animal", "day", "week"]);
         assert_eq!(inputs(roles(None, Some("day"))), ["animal", "day", "week"]);
-        assert!(roles(None, Some("week")).order_notes(&table)[0].to_string().contains("is an input too"));
+        assert!(roles(None, Some("week")).order_notes(&table, &[])[0].to_string().contains("is an input too"));
         let ignored = Roles { ignore: vec!["day".into()], ..roles(None, Some("day")) };
-        assert!(ignored.order_notes(&table)[0].to_string().contains("is not an input"));
+        let unused = roles(None, Some("week")).order_notes(&table, &["week".into()]);
+        assert!(unused[0].to_string().contains("is not an input"));
+        assert!(ignored.order_notes(&table, &[])[0].to_string().contains("is not an input"));
     }
 
     #[test]

@@ -80,7 +80,9 @@ impl JsonLines {
     pub fn add(&self, record: &impl Serialize) -> Result<()> {
         let line = serde_json::to_string(record).map_err(io::Error::from).map_err(Error::io(&self.path))?;
         let file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
-        append(&file, &mut &*file, self.writers, &line).map_err(Error::io(&self.path))
+        append(&file, &mut &*file, self.writers, &line).map_err(Error::io(&self.path))?;
+        // A line stands for seconds of work: it outlives a loss of power. If that cannot be had, the line is still there.
+        file.sync_data().map_err(Error::io(&self.path))
     }
 }
 

@@ -31,15 +31,51 @@ function folded(length) {
   };
 }
 
-/** Names shortened to some length, so that no two become the same: from the end, else from the middle, else numbered. */
-function shortened(names, length) {
-  const texts = names.map(String);
-  const distinct = (list) => new Set(list).size === new Set(texts).size;
-  for (const way of [clipped(length), folded(length)]) {
-    const list = texts.map(way);
-    if (distinct(list)) return list;
+const pen = document.createElement("canvas").getContext("2d");
+pen.font = "12px system-ui, sans-serif";
+/** How many pixels a text takes in a drawing. */
+const widthOf = (text) => pen.measureText(text).width;
+
+/** The longest beginning and end of a text that fit, with dots between them; `head` is the share of the beginning. */
+function ends(text, room, head) {
+  for (let left = text.length - 1; left > 1; left--) {
+    const first = Math.round(head * left);
+    const cut = [text.slice(0, first), text.slice(text.length - (left - first))];
+    if (widthOf(`${cut[0]}…${cut[1]}`) <= room) return cut;
   }
-  return texts.map((text, i) => (text.length > length ? `${clipped(Math.max(2, length - 4))(text)}${i + 1}` : text));
+  return [text.slice(0, 1), ""];
+}
+
+/**
+ * Names shortened to fit into so many pixels, so that each can be that of one of `all` only: from the end, else from the
+ * middle, else from the front, else to what differs, else numbered.
+ */
+function shortened(names, room, all = names) {
+  const texts = names.map(String);
+  if (texts.every((text) => widthOf(text) <= room)) return texts;
+  const known = [...new Set(all.map(String))];
+  const means = ([first, last]) =>
+    known.filter((text) => text.length > first.length + last.length && text.startsWith(first) && text.endsWith(last)).length;
+  for (const head of [1, 0.5, 0.25, 0]) {
+    const cuts = texts.map((text) => (widthOf(text) <= room ? null : ends(text, room, head)));
+    if (cuts.every((cut) => !cut || means(cut) === 1)) return texts.map((text, i) => (cuts[i] ? cuts[i].join("…") : text));
+  }
+  const own = differing(known);
+  const middles = texts.map((text) => own.get(text));
+  if (middles.every((text) => widthOf(text) <= room)) return middles;
+  return texts.map((text, i) => (widthOf(text) <= room ? text : `${ends(text, room - widthOf(i + 1), 1)[0]}…${i + 1}`));
+}
+
+/** What each of several names has between their common beginning and their common end, from word to word. */
+function differing(names) {
+  const same = (at) => names.every((name) => at(name) !== undefined && at(name) === at(names[0]));
+  let [first, last] = [0, 0];
+  while (same((name) => name[first])) first++;
+  while (same((name) => name[name.length - 1 - last])) last++;
+  while (first && /[\p{L}\p{N}]/u.test(names[0][first - 1])) first--;
+  while (last && /[\p{L}\p{N}]/u.test(names[0][names[0].length - last])) last--;
+  const middle = (name) => `${first ? "…" : ""}${name.slice(first, Math.max(first, name.length - last))}${last ? "…" : ""}`;
+  return new Map(names.map((name) => [name, middle(name)]));
 }
 
 /** What a target or an input is called; with its unit, at an axis. */
@@ -49,6 +85,26 @@ const unitOf = ([, unit]) => (unit ? ` (${unit})` : "");
 const targetAxis = (facts, task) => folded(32)(targetName(facts, task)) + unitOf(facts.target_labels[task]);
 const inputAxis = (facts, input) => folded(32)(inputName(facts, input)) + unitOf(facts.input_labels[input]);
 const ofTarget = (facts, task) => (facts.target_labels[task][1] ? ` ${facts.target_labels[task][1]}` : "");
+
+/** What explains the predictions of a target is on the scale on which it was learned: a transform has its own name, no unit. */
+const isTransformed = (facts, task) => facts.model.scale_of[task] !== facts.targets[task];
+const scaleName = (facts, task) => facts.model.scale_of[task].replace(facts.targets[task], () => targetName(facts, task));
+const scaleAxis = (facts, task) => (isTransformed(facts, task) ? folded(40)(scaleName(facts, task)) : targetAxis(facts, task));
+const ofScale = (facts, task) => (isTransformed(facts, task) ? "" : ofTarget(facts, task));
+
+const isDate = (facts, input) => facts.since[input] !== null;
+
+/** A value of an input as a person would write it: a date is kept as days since the first one. */
+function writtenValue(facts, input, value) {
+  if (!isDate(facts, input)) return short(value);
+  const moment = new Date(1000 * facts.since[input] + 86_400_000 * value);
+  if (Number.isNaN(moment.getTime())) return short(value);
+  const text = moment.toISOString();
+  return `${text.slice(0, 10)} ${text.slice(11, 16)}`.replace(" 00:00", "");
+}
+
+/** The same at an axis, where a date needs its day only. */
+const tickOf = (facts, input) => (value) => writtenValue(facts, input, value).replace(/ .*/, "");
 
 function element(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
@@ -68,22 +124,28 @@ function plot(width, options) {
   return drawn;
 }
 
+/** Where ticks are along an input, between two ends so many pixels apart: dates need more room than numbers. */
+function ticksAlong(facts, input, [low, high], width, usual) {
+  if (!isDate(facts, input)) return usual;
+  const count = Math.max(1, Math.floor(width / 90));
+  return d3.range(count).map((i) => low + ((high - low) * (i + 0.5)) / count);
+}
+
 /** Width of one of several small plots side by side; the style sheet has the same columns. */
 function smallWidth(width) {
   return width < 560 ? width : Math.floor(width / Math.floor(width / 256)) - 16;
 }
 
-/** Room at the left for names, and how many letters fit into it. */
-function nameRoom(names, width, most = 190) {
-  const longest = Math.max(...names.map((name) => String(name).length), 4);
-  const room = Math.min(most, width / 2.6, 16 + 7 * longest);
-  return { room, letters: Math.max(4, Math.floor((room - 12) / 7)) };
+/** Room at the left for names, and the names as they fit into it. */
+function nameRoom(names, width, most = 190, all = names) {
+  const longest = Math.max(...names.map(widthOf), 24);
+  const room = Math.min(most, width / 2.6, 16 + longest);
+  return { room, ticks: shortened(names, room - 12, all) };
 }
 
-/** An axis of names by their positions 0, 1, 2, …; two that are shortened stay apart. */
-function named(names, letters, options = {}) {
-  const shown = shortened(names, letters);
-  return { type: "band", label: null, domain: names.map((_, i) => i), tickFormat: (i) => shown[i], tickSize: 0, ...options };
+/** An axis of names by their positions 0, 1, 2, … */
+function named(shown, options = {}) {
+  return { type: "band", label: null, domain: shown.map((_, i) => i), tickFormat: (i) => shown[i], tickSize: 0, ...options };
 }
 
 function tableOf(header, rows, caption) {
@@ -112,6 +174,9 @@ function tableOf(header, rows, caption) {
   box.setAttribute("aria-label", caption);
   return box;
 }
+
+/** On how many rows something was measured, if not on all. */
+const onSome = (some, all) => (some < all ? `${some} of ${all} rows, spread evenly` : "");
 
 function moreThan(all, shown) {
   return all.length > shown.length

@@ -141,7 +141,7 @@ const INSIDE_FIGURES = [
       const all = this.table(facts, task).sort((a, b) => b.scale - a.scale);
       const rows = all.slice(0, 15).map((d, at) => ({ ...d, at }));
       const names = rows.map((d) => d.input);
-      const { room, letters } = nameRoom(names, width);
+      const { room, ticks } = nameRoom(names, width);
       return element(
         "div",
         {},
@@ -150,7 +150,7 @@ const INSIDE_FIGURES = [
           marginLeft: room,
           marginRight: 16,
           x: { label: "scale →", grid: true, zero: true },
-          y: named(names, letters),
+          y: named(ticks),
           marks: [
             Plot.ruleY(rows, { y: "at", x1: 0, x2: "scale", stroke: "var(--quiet)" }),
             Plot.dot(rows, { x: "scale", y: "at", fill: "var(--one)", r: 4, tip: true, title: (d) => `${d.input}\n${short(d.scale)}` }),
@@ -173,7 +173,7 @@ const INSIDE_FIGURES = [
       ofAll(facts.inside.sinusoids.length, facts.inside.sinusoid_count),
     finding: (facts, task) => {
       const size = d3.median(wavesOf(facts, task), (d) => Math.abs(d.weight));
-      const terms = `${counted(facts.inside.sinusoid_count, "cosine")} for ${counted(facts.model.rows, "row")}, a typical weight of ${short(size)}${ofTarget(facts, task)}. `;
+      const terms = `${counted(facts.inside.sinusoid_count, "cosine")} for ${counted(facts.model.rows, "row")}, a typical weight of ${short(size)}${ofScale(facts, task)}. `;
       return terms + costOf(facts);
     },
     needs: (facts) =>
@@ -216,8 +216,9 @@ const INSIDE_FIGURES = [
       const sure = this.table(facts, task).filter((d) => d.low > 0 || d.high < 0);
       const first = d3.greatest(sure, (d) => Math.abs(d.effect));
       return first
-        ? `${counted(sure.length, "line")} of ${facts.inside.links.length} differ from zero for certain, most that of ${first.input} (${signed(first.effect)}).`
-        : "No line differs from zero for certain.";
+        ? `Of ${counted(facts.inside.links.length, "line")}, ${sure.length} ${sure.length === 1 ? "has" : "have"} a 90 % interval that excludes ` +
+            `zero; the steepest is that of ${first.input} (${signed(first.effect)}${ofScale(facts, task)}).`
+        : "No line has a 90 % interval that excludes zero.";
     },
     needs: (facts) => (facts.inside.links.length ? null : "the function has no straight lines"),
     table: (facts, task) =>
@@ -231,7 +232,7 @@ const INSIDE_FIGURES = [
       const all = this.table(facts, task).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
       const shown = all.slice(0, 20).map((d, at) => ({ ...d, at }));
       const names = shown.map((d) => d.input);
-      const { room, letters } = nameRoom(names, width);
+      const { room, ticks } = nameRoom(names, width);
       return element(
         "div",
         {},
@@ -240,8 +241,8 @@ const INSIDE_FIGURES = [
           marginLeft: room,
           marginRight: 16,
           grid: true,
-          x: { label: `${targetAxis(facts, task)} per standard deviation →`, ticks: width < 400 ? 4 : undefined },
-          y: named(names, letters),
+          x: { label: `${scaleAxis(facts, task)} per ${width < 400 ? "std" : "standard deviation"} →`, ticks: width < 400 ? 4 : undefined },
+          y: named(ticks),
           marks: [
             Plot.ruleX([0]),
             Plot.ruleY(shown, { y: "at", x1: "low", x2: "high", stroke: "var(--quiet)", strokeWidth: 2 }),

@@ -9,13 +9,13 @@ const LEARNED_FIGURES = [
     section: "learned",
     id: "relevance-task",
     title: "Which inputs matter",
-    read:
+    read: (facts) =>
       "Share of each input in all that inputs do to the prediction; the shares add up to 100 %. Dark: the input alone; light: " +
-      "together with others. Thin lines are 90 % intervals.",
+      `together with others. Thin lines are 90 % intervals.${measuredOn(facts)}`,
     finding: (facts, task) => {
       const rows = relevanceOf(facts, task);
       const named = rows.filter((d) => d.share >= 0.05).slice(0, 4);
-      const list = named.map((d) => `${d.input} ${percent(d.share)} (${percent(Math.max(0, d.low))} to ${percent(Math.min(1, d.high))})`);
+      const list = named.map((d) => `${d.input} ${percent(d.share)}${rangeOf(d)}`);
       return `${targetName(facts, task)} depends most on ${list.join(", ") || "no input in particular"}.${goTogether(facts, task)}`;
     },
     needs: needsLearned,
@@ -25,7 +25,7 @@ const LEARNED_FIGURES = [
       const shown = all.filter((d, i) => i < 3 || d.share >= 0.001).slice(0, 15);
       const rows = shown.map((d, at) => ({ ...d, at }));
       const names = rows.map((d) => d.input);
-      const { room, letters } = nameRoom(names, width);
+      const { room, ticks } = nameRoom(names, width);
       return element(
         "div",
         {},
@@ -34,11 +34,16 @@ const LEARNED_FIGURES = [
           marginLeft: room,
           marginRight: 20,
           x: { label: "share →", grid: true, zero: true, tickFormat: percent, ticks: width < 400 ? 4 : undefined },
-          y: named(names, letters),
+          y: named(ticks),
           marks: [
             Plot.barX(rows, { x: "share", y: "at", fill: "var(--one)", fillOpacity: 0.35, insetTop: 2, insetBottom: 2 }),
             Plot.barX(rows, { x: "alone", y: "at", fill: "var(--one)", insetTop: 6, insetBottom: 6 }),
-            Plot.ruleY(rows, { y: "at", x1: (d) => Math.max(0, d.low), x2: (d) => Math.min(1, d.high), stroke: "var(--text)" }),
+            Plot.ruleY(rows.filter((d) => d.low !== null), {
+              y: "at",
+              x1: (d) => Math.max(0, d.low),
+              x2: (d) => Math.min(1, d.high),
+              stroke: "var(--text)",
+            }),
             Plot.ruleX([0]),
             Plot.tip(
               rows,
@@ -46,7 +51,7 @@ const LEARNED_FIGURES = [
                 x: "share",
                 y: "at",
                 title: (d) =>
-                  `${d.input}\n${percent(d.share)} (${percent(Math.max(0, d.low))} to ${percent(Math.min(1, d.high))})\nalone ${percent(d.alone)}` +
+                  `${d.input}\n${percent(d.share)}${rangeOf(d)}\nalone ${percent(d.alone)}` +
                   (d.with ? `\ngoes with ${d.with}` : ""),
               }),
             ),
@@ -70,7 +75,7 @@ const LEARNED_FIGURES = [
       const [first] = facts.swarms[task];
       if (!first) return "";
       const [low, , , , high] = first.quantiles;
-      return `${inputName(facts, first.input)} moves nine of ten predictions of ${targetName(facts, task)} by ${signed(low)} to ${signed(high)}${ofTarget(facts, task)}.`;
+      return `${inputName(facts, first.input)} moves nine of ten predictions of ${targetName(facts, task)} by ${signed(low)} to ${signed(high)}${isTransformed(facts, task) ? ` in ${scaleName(facts, task)}` : ofTarget(facts, task)}.`;
     },
     needs: (facts) => (facts.swarms.length ? null : (needsLearned(facts) ?? NEEDS_DATA)),
     table: (facts, task) =>
@@ -82,18 +87,18 @@ const LEARNED_FIGURES = [
     draw(facts, task, width) {
       const all = facts.swarms[task].filter((one) => one.quantiles.some((q) => q !== 0));
       const names = all.map((one) => inputName(facts, one.input));
-      const { room, letters } = nameRoom(names, width);
+      const { room, ticks } = nameRoom(names, width);
       const options = {
         height: 50 + 34 * all.length,
         marginLeft: room,
         marginRight: 16,
-        x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
+        x: { label: `${scaleAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
       };
       if (!facts.row_data) {
         const rows = all.map((one, at) => ({ at, q: one.quantiles }));
         return plot(width, {
           ...options,
-          y: named(names, letters),
+          y: named(ticks),
           marks: [
             Plot.ruleX([0]),
             Plot.ruleY(rows, { y: "at", x1: (d) => d.q[0], x2: (d) => d.q[4], stroke: "var(--one)" }),
@@ -105,7 +110,7 @@ const LEARNED_FIGURES = [
       const dots = all.flatMap((one, at) => stacked(one, at, width - room - 16));
       return plot(width, {
         ...options,
-        y: { domain: [all.length - 0.5, -0.5], ticks: d3.range(all.length), tickFormat: (i) => shortened(names, letters)[i] ?? "", label: null, tickSize: 0 },
+        y: { domain: [all.length - 0.5, -0.5], ticks: d3.range(all.length), tickFormat: (i) => ticks[i] ?? "", label: null, tickSize: 0 },
         marks: [
           Plot.ruleX([0]),
           Plot.dot(dots, {
@@ -133,7 +138,7 @@ const LEARNED_FIGURES = [
     wide: true,
     read: (facts) =>
       "The shares of the figure above for all targets: every column adds up to 100 %." +
-      " Inputs that matter for no target are left out; the CSV has all.",
+      ` Inputs that matter for no target are left out; the CSV has all.${measuredOn(facts)}`,
     finding: (facts) => {
       const first = facts.targets.map((_, c) => `${targetName(facts, c)} on ${inputName(facts, facts.learned.order[c][0])}`);
       return `Each target depends most on one input: ${first.slice(0, 6).join(", ")}${first.length > 6 ? " …" : ""}.`;
@@ -151,19 +156,19 @@ const LEARNED_FIGURES = [
       );
       const names = inputs.map((i) => inputName(facts, i));
       const targets = facts.targets.map((_, c) => targetName(facts, c));
-      const { room, letters } = nameRoom(names, width);
+      const { room, ticks } = nameRoom(names, width);
       const used = Math.min(width, room + 130 * facts.targets.length + 10);
       const column = (used - room - 10) / facts.targets.length;
       // Where columns are narrow their names stand upright.
-      const upright = targets.some((name) => name.length * 7 > column);
+      const upright = targets.some((name) => widthOf(name) > column - 4);
       return plot(used, {
         height: (upright ? 136 : 40) + 25 * inputs.length,
         marginLeft: room,
         marginRight: 10,
         marginTop: upright ? 130 : 34,
         marginBottom: 4,
-        x: named(targets, upright ? 16 : Math.max(4, Math.floor(column / 7)), { axis: "top", tickRotate: upright ? -90 : 0 }),
-        y: named(names, letters),
+        x: named(shortened(targets, upright ? 118 : column - 4), { axis: "top", tickRotate: upright ? -90 : 0 }),
+        y: named(ticks),
         marks: [
           Plot.cell(cells, { x: "x", y: "y", fill: "var(--soft)", inset: 1, rx: 2 }),
           Plot.cell(cells, {
@@ -190,19 +195,19 @@ const LEARNED_FIGURES = [
     id: "partial",
     title: "How the target depends on each input",
     wide: true,
-    read:
-      "The mean prediction when one input is set and the others stay as they are in the data, with its 90 % band. The bars " +
-      "below show how many rows have such values: believe the curve where they are. Inputs that change nothing are left out.",
+    read: (facts) =>
+      `The mean prediction when one input is set and the others stay as they are in ${averagedOver(facts)}, with its 90 % band. The ` +
+      "bars below show how many rows have such values: believe the curve where they are. Inputs that change nothing are left out.",
     finding: (facts, task) => {
       const [first] = curvesOf(facts, task);
       if (!first) return `No input changes the mean prediction of ${targetName(facts, task)} by itself.`;
       const ends = d3.extent(first.points, (d) => d.mean);
-      return `Over the values of ${first.name} the mean prediction of ${targetName(facts, task)} goes from ${short(ends[0])} to ${short(ends[1])}${ofTarget(facts, task)}.`;
+      return `Over the values of ${first.name} the mean prediction of ${scaleName(facts, task)} goes from ${short(ends[0])} to ${short(ends[1])}${ofScale(facts, task)}.`;
     },
     needs: needsLearned,
     table: (facts, task) =>
       curvesOf(facts, task).flatMap((curve) =>
-        curve.points.map((d) => ({ input: curve.name, value: d.value ?? d.label, mean: d.mean, lower: d.lower, upper: d.upper })),
+        curve.points.map((d) => ({ input: curve.name, value: d.label ?? writtenCell(facts, curve.input, d.value), mean: d.mean, lower: d.lower, upper: d.upper })),
       ),
     draw(facts, task, width) {
       const curves = curvesOf(facts, task);
@@ -228,15 +233,17 @@ const LEARNED_FIGURES = [
     id: "surface",
     title: "Two inputs together",
     wide: true,
-    read:
-      "Mean prediction of this target when the two inputs are set that act most through interactions. Where no row is near, " +
-      "nothing is drawn. If rows do not have the same pattern, the two interact.",
+    read: (facts) =>
+      "Mean prediction of this target when the two inputs are set that act most through interactions, and the others stay as they " +
+      `are in ${averagedOver(facts)}. Hatched: no row is near. If rows of the picture do not have the same pattern, the two interact.`,
     finding: (facts, task) => {
       const cells = surfaceOf(facts, task).filter((d) => d.rows > 0);
-      const [a, b] = facts.learned.surfaces[task].inputs.map((i) => inputName(facts, i));
+      const { inputs } = facts.learned.surfaces[task];
+      const [a, b] = inputs.map((i) => inputName(facts, i));
       const top = cells.reduce((best, d) => (best && best.mean >= d.mean ? best : d), null);
       return top
-        ? `Of ${a} and ${b}, the mean prediction is highest (${short(top.mean)}${ofTarget(facts, task)}) at ${label(top.first)} and ${label(top.second)}.`
+        ? `Of ${a} and ${b}, the mean prediction of ${scaleName(facts, task)} is highest (${short(top.mean)}${ofScale(facts, task)}) at ` +
+          `${label(facts, inputs[0], top.first)} and ${label(facts, inputs[1], top.second)}.`
         : `No row is near any pair of values of ${a} and ${b}.`;
     },
     needs: (facts) =>
@@ -250,9 +257,11 @@ const LEARNED_FIGURES = [
       const [low, high] = d3.extent(seen, (d) => d.mean);
       const middle = (low + high) / 2,
         reach = Math.max((high - low) / 2, 1e-12);
-      const ticks = (axis) => axis.filter((_, i) => i % Math.ceil(axis.length / (width < 400 ? 4 : 6)) === 0);
       const [x, y] = ["first", "second"].map((key) => [...new Set(cells.map((d) => d[key]))]);
-      const letters = Math.max(...y.map((v) => clipped(12)(label(v)).length));
+      const tick = (i) => (v) => clipped(12)(label(facts, inputs[i], v));
+      const widest = (axis, i) => d3.max(axis, (v) => widthOf(tick(i)(v)));
+      const room = widest(y, 1);
+      const every = (axis, most) => axis.filter((_, i) => i % Math.ceil(axis.length / Math.max(1, Math.min(6, most))) === 0);
       const paint = {
         fill: (value) => (value > middle ? "var(--two)" : "var(--one)"),
         fillOpacity: (value) => Math.abs(value - middle) / reach,
@@ -263,24 +272,28 @@ const LEARNED_FIGURES = [
         {},
         plot(width, {
           height: Math.min(width * 0.8, 380),
-          marginLeft: Math.max(48, 20 + 7 * letters),
+          marginLeft: Math.max(48, 20 + room),
+          marginTop: 34,
           marginBottom: 52,
           padding: 0,
           x: {
             type: "band",
             label: `${inputAxis(facts, inputs[0])} →`,
             domain: x,
-            ticks: ticks(x),
-            tickFormat: (v) => clipped(12)(label(v)),
+            ticks: every(x, Math.floor((width - room - 40) / (widest(x, 0) + 12))),
+            tickFormat: tick(0),
           },
           y: {
             type: "band",
             label: `↑ ${inputAxis(facts, inputs[1])}`,
             domain: [...y].reverse(),
-            ticks: ticks(y),
-            tickFormat: (v) => clipped(12)(label(v)),
+            ticks: every(y, 6),
+            tickFormat: tick(1),
+            labelAnchor: "top",
+            labelOffset: Math.max(40, 14 + room),
           },
           marks: [
+            Plot.cell(cells.filter((d) => d.rows === 0), { x: "first", y: "second", fill: "url(#hatch)" }),
             Plot.cell(seen, {
               x: "first",
               y: "second",
@@ -289,8 +302,8 @@ const LEARNED_FIGURES = [
               tip: true,
               title: (d) =>
                 [
-                  `${inputName(facts, inputs[0])} ${label(d.first)}`,
-                  `${inputName(facts, inputs[1])} ${label(d.second)}`,
+                  `${inputName(facts, inputs[0])} ${label(facts, inputs[0], d.first)}`,
+                  `${inputName(facts, inputs[1])} ${label(facts, inputs[1], d.second)}`,
                   short(d.mean),
                   `${d.rows} rows near`,
                 ].join("\n"),
@@ -308,7 +321,7 @@ const LEARNED_FIGURES = [
           marginTop: 4,
           marginBottom: 44,
           padding: 0,
-          x: { type: "band", domain: steps, ticks: [steps[0], steps[5], steps[10]], tickFormat: (v) => short(Number(v.toPrecision(3))), label: targetAxis(facts, task) },
+          x: { type: "band", domain: steps, ticks: [steps[0], steps[5], steps[10]], tickFormat: (v) => short(Number(v.toPrecision(3))), label: scaleAxis(facts, task) },
           marks: [
             Plot.cellX(steps, { x: (d) => d, fill: paint.fill, fillOpacity: paint.fillOpacity }),
             Plot.frame({ stroke: "var(--edge)" }),
@@ -316,12 +329,21 @@ const LEARNED_FIGURES = [
           opacity: { type: "identity" },
           color: { type: "identity" },
         }),
+        ...(seen.length < cells.length
+          ? [element("p", { className: "read legend" }, element("i", { className: "hatched" }), " no row is near")]
+          : []),
       );
     },
   },
 ];
 
-const label = (value) => (typeof value === "number" ? rough(value) : value);
+/** A value of an input in a tip or at an axis: two digits are enough, but a date needs its day. */
+function label(facts, input, value) {
+  if (typeof value !== "number") return value;
+  return isDate(facts, input) ? tickOf(facts, input)(value) : rough(value);
+}
+
+const writtenCell = (facts, input, value) => (isDate(facts, input) ? writtenValue(facts, input, value) : value);
 
 /** The shares of a target, the most relevant input first. */
 function relevanceOf(facts, task) {
@@ -330,14 +352,30 @@ function relevanceOf(facts, task) {
     target: targetName(facts, task),
     input: inputName(facts, i),
     share: share[task][i],
-    low: share[task][i] - REACH * share_std[task][i],
-    high: share[task][i] + REACH * share_std[task][i],
+    low: share_std[task][i] === null ? null : share[task][i] - REACH * share_std[task][i],
+    high: share_std[task][i] === null ? null : share[task][i] + REACH * share_std[task][i],
     alone: alone[task][i],
     with: partners(facts, i)
       .map(({ name, r }) => `${name} (r ${r.toFixed(2)})`)
       .join(", "),
     kernel_scale: facts.learned.inputs[i].scale[task],
   }));
+}
+
+/** The 90 % interval of a share, where it is known. */
+const rangeOf = (d) => (d.low === null ? "" : ` (${percent(Math.max(0, d.low))} to ${percent(Math.min(1, d.high))})`);
+
+/** On how many rows relevance was measured, and its intervals, if not on all. */
+function measuredOn(facts) {
+  const { rows, interval_rows } = facts.learned.relevance;
+  const [shares, intervals] = [onSome(rows, facts.learned.rows), onSome(interval_rows, facts.learned.rows)];
+  return (shares && ` Measured on ${shares}.`) + (intervals && interval_rows < rows ? ` The intervals rest on ${interval_rows} rows.` : "");
+}
+
+/** Which rows a mean prediction is taken over. */
+function averagedOver(facts) {
+  const { averaged_over, rows } = facts.learned;
+  return onSome(averaged_over, rows) || "the data";
 }
 
 /** Inputs that go together with one. */
@@ -408,20 +446,25 @@ function dependence(facts, curve, domain, width) {
   const bars = histogram(facts, curve.input, d3.extent(numbers, (d) => d.value));
   const [low, high] = domain;
   const room = 0.22 * (high - low);
-  const most = d3.max(bars, (d) => d.count) ?? 1;
+  const most = d3.max(bars, (d) => d.density) ?? 1;
   return plot(width, {
     height: 190,
     marginLeft: 48,
     marginRight: 10,
     marginBottom: 28,
     y: { ...y, domain: [low - room, high] },
-    x: { label: null, ticks: width < 200 ? 3 : 4, nice: false, tickFormat: (v) => short(v) },
+    x: {
+      label: null,
+      ticks: ticksAlong(facts, curve.input, d3.extent(numbers, (d) => d.value), width - 58, width < 200 ? 3 : 4),
+      nice: false,
+      tickFormat: tickOf(facts, curve.input),
+    },
     marks: [
       Plot.rect(bars, {
         x1: "from",
         x2: "to",
         y1: low - room,
-        y2: (d) => low - room + (0.9 * room * d.count) / most,
+        y2: (d) => low - room + (0.9 * room * d.density) / most,
         fill: "var(--grey)",
         fillOpacity: 0.6,
         insetRight: 0.5,
@@ -436,7 +479,7 @@ function dependence(facts, curve, domain, width) {
           y: "mean",
           title: (d) =>
             [
-              `${curve.name} ${short(d.value)}`,
+              `${curve.name} ${writtenValue(facts, curve.input, d.value)}`,
               `${short(d.mean)} (${short(d.lower)} to ${short(d.upper)})`,
               ...missing.map((m) => `missing: ${short(m.mean)} (dashed)`),
             ].join("\n"),
@@ -452,19 +495,18 @@ function levels(facts, curve, domain, width) {
   const rowsOf = (d, i) => (d.label === "(missing)" ? missing : (counts[i] ?? facts.learned.rows - missing));
   const all = curve.points.map((d, i) => ({ ...d, rows: rowsOf(d, i) })).sort((a, b) => b.rows - a.rows);
   const shown = all.slice(0, LEVELS).map((d, at) => ({ ...d, at }));
-  const names = shown.map((d) => `${d.label} (${d.rows})`);
-  const { room, letters } = nameRoom(names, width, 150);
+  const { room, ticks } = nameRoom(shown.map((d) => d.label), width, 150, all.map((d) => d.label));
   return element(
     "div",
     {},
     plot(width, {
       height: 40 + 20 * shown.length,
       marginLeft: room,
-      marginRight: 10,
+      marginRight: 42,
       marginTop: 8,
       marginBottom: 28,
       x: { label: null, domain, grid: true, nice: true, ticks: 3 },
-      y: named(names, letters),
+      y: named(ticks),
       marks: [
         Plot.ruleY(shown, { y: "at", x1: "lower", x2: "upper", stroke: "var(--one)", strokeWidth: 7, strokeOpacity: 0.3 }),
         Plot.dot(shown, {
@@ -475,6 +517,8 @@ function levels(facts, curve, domain, width) {
           tip: true,
           title: (d) => `${d.label}\n${short(d.mean)} (${short(d.lower)} to ${short(d.upper)})\n${d.rows} rows`,
         }),
+        // How many rows there are, in a column of their own.
+        Plot.text(shown, { y: "at", frameAnchor: "right", dx: 40, textAnchor: "end", text: "rows", fill: "currentColor" }),
       ],
     }),
     all.length > shown.length
@@ -483,18 +527,16 @@ function levels(facts, curve, domain, width) {
   );
 }
 
-/** Where the values of a number lie, within some range. */
+/** Where the values of a number lie, within some range: how many rows there are in a bar for its width. */
 function histogram(facts, input, [first, last]) {
-  const found = facts.learned?.inputs[input].histogram;
-  if (!found || !(found.high > found.low)) return [];
-  const step = (found.high - found.low) / found.counts.length;
-  return found.counts
+  const { edges, counts } = facts.learned.inputs[input].histogram;
+  return counts
     .map((count, i) => ({
-      count,
-      from: Math.max(first, found.low + i * step),
-      to: Math.min(last, found.low + (i + 1) * step),
+      density: count / (edges[i + 1] - edges[i]),
+      from: Math.max(first, edges[i]),
+      to: Math.min(last, edges[i + 1]),
     }))
-    .filter((d) => d.count && d.to > d.from);
+    .filter((d) => d.density && d.to > d.from);
 }
 
 function surfaceOf(facts, task) {

@@ -3,8 +3,9 @@
 const facts = JSON.parse(document.getElementById("facts").textContent);
 const taskChoice = document.getElementById("task");
 const drawn = [];
-/** What paper has beside the screen: figures of the other targets. */
+/** The figures as paper has them: of its width, and of all targets. */
 const onPaper = [];
+const PAPER = 640;
 let whatIf = null;
 
 facts.targets.forEach((_, c) => taskChoice.append(element("option", { value: c, textContent: targetName(facts, c) })));
@@ -17,7 +18,7 @@ const GRADES = {
   none: "hardly better than the mean",
   open: "not judged",
 };
-const STATES = { pass: "✓ yes", warn: "! mind", fail: "✗ no" };
+const STATES = { pass: "✓ yes", warn: "! mind", fail: "✗ no", unknown: "? not known" };
 
 function gradeOf(grade) {
   return { className: `grade ${grade}`, textContent: GRADES[grade] };
@@ -94,7 +95,11 @@ function factLines() {
     drawn: `${model.terms} cosines and straight lines, drawn from a learned kernel`,
   }[model.form];
   const origin = Object.fromEntries(facts.origin);
-  const written = origin["model file written"] ? `; the model file is of ${origin["model file written"]}` : "";
+  const dates = [
+    ["the model file is of", origin["model file written"]],
+    ["this report of", origin["report made"]],
+  ].filter(([, date]) => date);
+  const written = dates.map(([what, date]) => `; ${what} ${date}`).join("");
   const lines = [
     `Learned from ${counted(model.rows, "row")}, ${counted(facts.inputs.length, "input")} and ` +
       `${counted(facts.targets.length, "target")}: ${form}${written}.`,
@@ -168,12 +173,11 @@ function fillTargets(task) {
         "are tested on. The table and the figures below, unless they say otherwise, leave out one row at a time and keep the scales " +
         "that were learned with it. They show where a model fails, and flatter it."
       : "The training data were not given: how single rows are predicted is not known here.";
-  const [target, scale] = [facts.targets[task], facts.model.scale_of[task]];
   document.getElementById("scale-note").textContent =
-    scale === target
+    !isTransformed(facts, task)
       ? ""
-      : `${target} was learned as ${scale}. Predictions and intervals are on its own scale; what explains them, here and ` +
-        "under “One prediction” and “Inside the model”, adds up on the scale of the transform, and so does the nugget.";
+      : `${targetName(facts, task)} was learned as ${scaleName(facts, task)}. Predictions and intervals are on its own scale; what ` +
+        "explains them, here and under “One prediction” and “Inside the model”, is on the scale of the transform, and so is the nugget.";
 }
 
 function csvOf(rows) {
@@ -244,7 +248,7 @@ function frame(figure) {
     drawing.replaceChildren(picture(task));
   });
   const once = typeof figure.once === "function" ? figure.once(facts) : figure.once;
-  if (!once) onPaper.push({ drawing, picture });
+  onPaper.push({ drawing, picture, once, wide: figure.wide });
 }
 
 /** Drawings as those who do not see or point need them: a text that says what they show, and tips from the keyboard. */
@@ -332,23 +336,27 @@ function fillAbsent() {
   }
 }
 
-/** Paper has no selector of targets: what it would choose is printed for all of them, the chosen one first. */
-function addTargets() {
+/**
+ * Paper is narrower than most windows: pictures that shrink to it have letters too small to read, so that they are drawn
+ * again. It has no selector of targets: what that would choose is printed for all of them, the chosen one first.
+ */
+function toPaper() {
   document.querySelectorAll("details").forEach((node) => (node.open = true));
-  if (facts.targets.length === 1) return;
   const chosen = chosenTask();
   const order = [chosen, ...d3.range(facts.targets.length).filter((task) => task !== chosen)];
-  for (const entry of onPaper) {
+  for (const entry of onPaper.filter((entry) => !entry.shown)) {
     entry.shown = [...entry.drawing.childNodes];
+    const each = !entry.once && order.length > 1;
+    const width = entry.wide ? PAPER : each ? PAPER / 2 : 0.75 * PAPER;
     const block = (task) => {
       const title = element("h4", { textContent: targetName(facts, task) });
-      return element("div", { className: "target" }, title, ...(task === chosen ? entry.shown : [entry.picture(task)]));
+      return element("div", { className: "target" }, title, entry.picture(task, width));
     };
-    entry.drawing.replaceChildren(...order.map(block));
+    entry.drawing.replaceChildren(...(each ? order.map(block) : [entry.picture(chosen, width)]));
   }
 }
 
-function removeTargets() {
+function toScreen() {
   for (const entry of onPaper.filter((entry) => entry.shown)) {
     entry.drawing.replaceChildren(...entry.shown);
     entry.shown = null;
@@ -453,8 +461,8 @@ function start() {
   fillOrigin();
   chooseTheme();
   document.getElementById("print").addEventListener("click", () => print());
-  addEventListener("beforeprint", addTargets);
-  addEventListener("afterprint", removeTargets);
+  addEventListener("beforeprint", toPaper);
+  addEventListener("afterprint", toScreen);
   taskChoice.addEventListener("change", redraw);
   // A phone changes the height of its window while it scrolls: only the width counts.
   let width = innerWidth,

@@ -83,10 +83,10 @@ const QUALITY_FIGURES = [
     wide: true,
     read: (facts) =>
       "Mean size of the error in parts of the table (each level of a text, each quarter of a number, each group), with its 90 % " +
-      `interval; the line is that of all rows. Each row counts as ${facts.quality?.new ? "the model predicts it" : "it is predicted without itself"}. Parts of ` +
-      "the largest errors are on top.",
+      `interval; the line is that of all rows. Each row counts as ${facts.quality?.new ? "the model predicts it" : "it is predicted without itself"}. ` +
+      "Triangles are larger than chance explains, among all parts looked at; they are on top.",
     finding: (facts, task) => {
-      const [worst] = partsOf(facts, task).filter((d) => d.low > facts.quality.tasks[task].mae);
+      const worst = partsOf(facts, task).find((d) => d.larger);
       const all = `${short(facts.quality.tasks[task].mae)}${ofTarget(facts, task)}`;
       return worst
         ? `Errors of ${targetName(facts, task)} are larger where ${worst.column} is ${worst.value}: ` +
@@ -99,7 +99,7 @@ const QUALITY_FIGURES = [
       const all = partsOf(facts, task);
       const shown = all.slice(0, 16);
       const names = shown.map((d) => `${d.column}: ${d.value}`);
-      const { room, letters } = nameRoom(names, width, 300);
+      const { room, ticks } = nameRoom(names, width, 300);
       const mae = facts.quality.tasks[task].mae;
       const rows = shown.map((d, at) => ({ ...d, at }));
       return element(
@@ -109,16 +109,16 @@ const QUALITY_FIGURES = [
           height: 50 + 22 * rows.length,
           marginLeft: room,
           marginRight: 70,
-          x: { label: `mean size of the error, ${targetAxis(facts, task)} →`, grid: true, zero: true },
-          y: named(names, letters),
+          x: { label: `${width < 500 ? "error" : "mean size of the error"}, ${targetAxis(facts, task)} →`, grid: true, zero: true },
+          y: named(ticks),
           marks: [
             Plot.ruleX([mae], { stroke: "currentColor", strokeDasharray: "4 4" }),
             Plot.ruleY(rows, { y: "at", x1: (d) => Math.max(0, d.low), x2: "high", stroke: "var(--quiet)", strokeWidth: 2 }),
             Plot.dot(rows, {
               y: "at",
               x: "size",
-              symbol: (d) => (d.low > mae ? "triangle" : "circle"),
-              fill: (d) => (d.low > mae ? "var(--two)" : "var(--one)"),
+              symbol: (d) => (d.larger ? "triangle" : "circle"),
+              fill: (d) => (d.larger ? "var(--two)" : "var(--one)"),
               r: 4.5,
               tip: true,
               title: (d) =>
@@ -137,8 +137,13 @@ const QUALITY_FIGURES = [
           color: { type: "identity" },
           symbol: { type: "identity" },
         }),
-        all.length > shown.length
-          ? element("p", { className: "note", textContent: `${shown.length} of ${all.length} parts; the CSV has all.` })
+        shown.length < facts.parts_total
+          ? element("p", {
+              className: "note",
+              textContent:
+                `${shown.length} of ${counted(facts.parts_total, "part")}; the CSV has ` +
+                (facts.parts.length < facts.parts_total ? `the ${facts.parts.length} that stand out most.` : "all."),
+            })
           : "",
       );
     },
@@ -163,8 +168,7 @@ const QUALITY_FIGURES = [
       const low = Math.max(Math.min(0, ...bars.map((d) => d.r2)), -0.5);
       const methods = marksOf(facts).methods.map((m) => m.name);
       const names = facts.targets.map((_, c) => targetName(facts, c));
-      const { room, letters } = nameRoom(names, width, 150);
-      const shown = shortened(names, letters);
+      const { room, ticks } = nameRoom(names, width, 150);
       return plot(width, {
         height: 50 + facts.targets.length * Math.max(34, Math.min(60, 360 / facts.targets.length)),
         marginLeft: room,
@@ -173,7 +177,7 @@ const QUALITY_FIGURES = [
         fy: { label: null, domain: d3.range(names.length) },
         color: { legend: true, domain: methods, range: ["var(--one)", "var(--two)", "var(--grey)"] },
         marks: [
-          Plot.axisFy({ text: (c) => shown[c], anchor: "left", dx: -6 }),
+          Plot.axisFy({ text: (c) => ticks[c], anchor: "left", dx: -6 }),
           Plot.barX(bars, {
             x1: 0,
             x2: (d) => Math.max(d.r2, low),
@@ -275,6 +279,12 @@ const QUALITY_FIGURES = [
     draw(facts, task, width) {
       const cells = influenceOf(facts, task);
       const far = [...cells].sort((a, b) => Math.abs(b.influence) - Math.abs(a.influence)).slice(0, width < 500 ? 2 : 6);
+      // A label gives way to one of a longer stick nearby.
+      const [rows, sizes] = ["row", "influence"].map((key) => d3.extent(cells, (d) => d[key]));
+      const apart = (a, b) =>
+        Math.abs(a.row - b.row) * (width - 120) > 56 * (rows[1] - rows[0]) ||
+        Math.abs(a.influence - b.influence) * 180 > 16 * (sizes[1] - sizes[0]);
+      const labelled = far.filter((d, i) => far.slice(0, i).every((other) => apart(d, other)));
       return plot(width, {
         height: 240,
         grid: true,
@@ -292,7 +302,7 @@ const QUALITY_FIGURES = [
             tip: true,
             title: (d) => `row ${d.row}\nleverage ${short(d.leverage)}\ninfluence ${short(d.influence)}`,
           }),
-          Plot.text(far, {
+          Plot.text(labelled, {
             x: "row",
             y: "influence",
             text: (d) => `row ${d.row}`,
@@ -414,8 +424,9 @@ function partsOf(facts, task) {
       bias_low: errors.mean - errors.mean_reach,
       bias_high: errors.mean + errors.mean_reach,
       inside: errors.inside,
+      larger: errors.larger,
     }))
-    .sort((a, b) => b.size - a.size);
+    .sort((a, b) => b.larger - a.larger || b.size - a.size);
 }
 
 function insideAt(facts, task, level) {

@@ -9,18 +9,23 @@ const SINGLE_FIGURES = [
     wide: true,
     read: (facts) =>
       "From the average prediction to that of one row, input by input (Shapley values): orange raises it, blue lowers it; together " +
-      `they add up exactly. ${facts.quality?.new ? "The model has never seen the row." : "The prediction is the one made without that row."} ` +
-      `Thin lines are 90 % intervals.${rowsExplained(facts)}`,
+      `they add up exactly. ${facts.quality?.new ? "The model has never seen the row." : "The prediction is the one made without that row."}` +
+      (facts.local?.parts[0]?.[0]?.some(([, , std]) => std !== null) ? " Thin lines are 90 % intervals." : "") +
+      (facts.targets.some((_, c) => isTransformed(facts, c)) ? " Of a transformed target it is the transform that adds up." : "") +
+      rowsExplained(facts),
     finding(facts, task) {
       const i = Math.min(this.row, facts.local.rows.length - 1);
       const at = facts.local.rows[i];
-      const { number, observed, lower, upper } = facts.quality.rows;
+      const { number, mean, observed, lower, upper } = facts.quality.rows;
       const seen = observed[task][at] === null ? "not observed" : `observed ${short(observed[task][at])}`;
-      const [first] = facts.local.parts[task][i];
+      const parts = facts.local.parts[task][i].map(([input, value]) => [inputName(facts, input), value]);
+      if (facts.local.others) parts.push([counted(facts.local.others, "other input"), facts.local.rest[task][i]]);
+      const first = d3.greatest(parts, ([, value]) => Math.abs(value));
+      const scale = isTransformed(facts, task) ? ` in ${scaleName(facts, task)}` : "";
       return (
-        `Row ${number[at]}: predicted ${short(facts.local.prediction[task][i])}${ofTarget(facts, task)} ` +
+        `Row ${number[at]}: predicted ${short(mean[task][at])}${ofTarget(facts, task)} ` +
         `(${short(lower[task][at])} to ${short(upper[task][at])}), ${seen}` +
-        (first ? `; most of it by ${inputName(facts, first[0])} (${signed(first[1])}).` : ".")
+        (first ? `; largest part: ${first[0]} (${signed(first[1])}${scale}).` : ".")
       );
     },
     needs: (facts) => (facts.quality && !facts.quality.rows ? NEEDS_ROWS : facts.local ? null : NEEDS_DATA),
@@ -29,11 +34,11 @@ const SINGLE_FIGURES = [
     table: (facts, task) => localTable(facts, task),
     draw(facts, task, width, said) {
       const search = element("input", { id: "local-search", type: "search", value: this.search, autocomplete: "off" });
-      search.placeholder = "number, or a value such as forest";
+      search.placeholder = "number of a row, or a value";
       const select = element("select", { id: "local-row" });
       const body = element("div");
       const list = () => {
-        const found = facts.local.rows.map((_, i) => i).filter((i) => matches(facts, i, search.value));
+        const found = foundRows(facts, search.value);
         select.replaceChildren(
           ...found.map((i) =>
             element("option", { value: i, textContent: `row ${facts.quality.rows.number[facts.local.rows[i]]}` }),
@@ -71,16 +76,24 @@ const SINGLE_FIGURES = [
   },
 ];
 
-/** Whether a row has a number, or a value, that was asked for. */
-function matches(facts, i, text) {
-  const wanted = text.trim().toLowerCase();
-  if (!wanted) return true;
-  const at = facts.local.rows[i];
-  if (String(facts.quality.rows.number[at]) === wanted) return true;
-  if (/^[0-9.,+-]+$/.test(wanted)) return false;
-  return facts.learned.inputs.some((_, input) =>
-    `${inputName(facts, input)} ${cellOf(facts, input, at)}`.toLowerCase().includes(wanted),
+/** The rows with a number that was asked for, else with a whole cell like it, else with a text that has it in it. */
+function foundRows(facts, text) {
+  const all = d3.range(facts.local.rows.length);
+  const wanted = text.trim().toLowerCase().replace(/\s*=\s*/, " ");
+  if (!wanted) return all;
+  const cells = all.map((i) =>
+    facts.learned.inputs.flatMap((_, input) => {
+      const cell = cellOf(facts, input, facts.local.rows[i]).toLowerCase();
+      return [cell, `${inputName(facts, input).toLowerCase()} ${cell}`];
+    }),
   );
+  const numeric = !Number.isNaN(Number(wanted));
+  const ways = [
+    (i) => String(facts.quality.rows.number[facts.local.rows[i]]) === wanted,
+    (i) => cells[i].includes(wanted),
+    (i) => !numeric && cells[i].some((cell) => cell.includes(wanted)),
+  ];
+  return ways.map((way) => all.filter(way)).find((found) => found.length) ?? [];
 }
 
 /** The inputs of the rows shown, one list for each column; empty if the page does not have them. */
@@ -104,7 +117,7 @@ function cellOf(facts, input, at) {
   const columns = shownInputs(facts);
   if (!columns.length) return "";
   const { columns: own, number, name } = facts.learned.inputs[input];
-  if (number) return own.length > 1 && columns[own[1]][at] === 1 ? "missing" : short(columns[own[0]][at]);
+  if (number) return own.length > 1 && columns[own[1]][at] === 1 ? "missing" : writtenValue(facts, input, columns[own[0]][at]);
   const found = own.find((d) => columns[d][at] === 1);
   if (found === undefined) return "none";
   const label = facts.columns[found];
@@ -134,7 +147,9 @@ function localTable(facts, task) {
 function waterfall(facts, task, i, width) {
   const at = facts.local.rows[i];
   const base = facts.local.base[task][i];
-  const observed = facts.quality.rows.observed[task][at];
+  const { mean, observed: seen } = facts.quality.rows;
+  const observed = seen[task][at];
+  const transformed = isTransformed(facts, task);
   const parts = facts.local.parts[task][i].map(([input, value, std]) => ({
     name: inputName(facts, input) + (cellOf(facts, input, at) === "" ? "" : ` = ${cellOf(facts, input, at)}`),
     value,
@@ -149,15 +164,17 @@ function waterfall(facts, task, i, width) {
     return { ...part, row, from, to: level };
   });
   const names = bars.map((d) => d.name);
-  const { room, letters } = nameRoom(names, width, 260);
-  const has = observed !== null;
+  const { room, ticks } = nameRoom(names, width, 260);
+  // What was observed has a place on the scale of the target only.
+  const has = observed !== null && !transformed;
+  const unit = ofTarget(facts, task);
   return [
     plot(width, {
       height: 60 + 24 * bars.length,
       marginLeft: room,
       marginRight: 64,
-      x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
-      y: named(names, letters),
+      x: { label: `${scaleAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
+      y: named(ticks),
       marks: [
         Plot.barX(bars, {
           y: "row",
@@ -189,7 +206,11 @@ function waterfall(facts, task, i, width) {
     }),
     element("p", {
       className: "note",
-      textContent: `Thin line: average prediction ${short(base)}; green: prediction ${short(level)}${has ? `; dashed: observed ${short(observed)}` : ""}.`,
+      textContent: transformed
+        ? `On the scale of ${scaleName(facts, task)}: thin line: average ${short(base)}; green: this row ${short(level)}. In ` +
+          `${targetName(facts, task)} itself: predicted ${short(mean[task][at])}${unit}` +
+          (observed === null ? "." : `, observed ${short(observed)}${unit}.`)
+        : `Thin line: average prediction ${short(base)}; green: prediction ${short(level)}${has ? `; dashed: observed ${short(observed)}` : ""}${unit}.`,
     }),
   ];
 }

@@ -21,7 +21,7 @@ const TOGETHER_FIGURES = [
     table: correlationOf,
     draw(facts, task, width) {
       const shown = facts.targets.length;
-      const size = width < 700 ? Math.min(width, 420) : (width - 32) / 3;
+      const size = width < 600 ? Math.min(width, 420) : (width - 32) / 3;
       return element(
         "div",
         { className: "side" },
@@ -29,8 +29,9 @@ const TOGETHER_FIGURES = [
           const cells = correlationOf(facts).filter((d) => d.view === view);
           const title = { targets: "Observed", signal: "Predicted", residuals: "Missed" }[view];
           const names = facts.targets.map((_, c) => targetName(facts, c));
-          const { room, letters } = nameRoom(names, size, 100);
-          const upright = names.some((name) => name.length * 7 > (size - room) / shown);
+          const { room, ticks } = nameRoom(names, size, 100);
+          const column = (size - room) / shown;
+          const upright = names.some((name) => widthOf(name) > column - 4);
           return element(
             "div",
             {},
@@ -41,8 +42,8 @@ const TOGETHER_FIGURES = [
               marginRight: 4,
               marginTop: 4,
               marginBottom: upright ? 100 : 34,
-              x: named(names, upright ? 12 : Math.max(3, Math.floor((size - room) / shown / 7)), { tickRotate: upright ? -90 : 0 }),
-              y: named(names, letters),
+              x: named(shortened(names, upright ? 90 : column - 4), { tickRotate: upright ? -90 : 0 }),
+              y: named(ticks),
               color: { type: "identity" },
               opacity: { type: "identity" },
               marks: [
@@ -55,7 +56,7 @@ const TOGETHER_FIGURES = [
                   tip: true,
                   title: (d) => `${d.one} and ${d.other}\n${short(d.correlation)}`,
                 }),
-                ...(shown <= 8
+                ...(column > 34
                   ? [
                       Plot.text(cells, {
                         x: "a",

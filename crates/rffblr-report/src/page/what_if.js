@@ -13,7 +13,7 @@ function fieldsOf(file, facts) {
   return raws.map(({ name, encoding }, i) => {
     const first = column;
     const known = facts.learned?.inputs[i];
-    const field = { name, label: inputAxis(facts, i), position: i, mayMiss, column: first };
+    const field = { name, label: inputAxis(facts, i), position: i, mayMiss, hadGaps: true, column: first };
     if (encoding === "presence") {
       column += 1;
       return { ...field, levels: ["present"], start: 0, presence: true };
@@ -22,7 +22,7 @@ function fieldsOf(file, facts) {
       const { levels } = encoding.categorical;
       column += levels.length + 1;
       const most = known?.counts.length ? d3.maxIndex(known.counts) : 0;
-      return { ...field, levels, start: levels[most] };
+      return { ...field, levels, start: levels[most], hadGaps: encoding.categorical.gaps };
     }
     const { date } = encoding;
     const number = date ?? encoding.numeric;
@@ -30,9 +30,9 @@ function fieldsOf(file, facts) {
     const spread = 2.5 * file.inputs.scale[first];
     const seen = known?.histogram;
     const range = seen
-      ? [seen.low, seen.high]
+      ? [seen.edges[0], seen.edges.at(-1)]
       : [file.inputs.mean[first] - spread, file.inputs.mean[first] + spread];
-    const since = date && `days since ${new Date(1000 * date.start).toISOString().slice(0, 10)}`;
+    const since = date && `days since ${writtenValue(facts, i, 0)}`;
     return {
       ...field,
       label: since ? `${field.label}, ${since}` : field.label,
@@ -40,7 +40,8 @@ function fieldsOf(file, facts) {
       start: Number(number.median.toPrecision(4)),
       range,
       observed: Boolean(seen),
-      bars: seen ? seen.counts : [],
+      hadGaps: number.indicator,
+      bars: seen ? seen.counts.map((count, k) => ({ count, width: (seen.edges[k + 1] - seen.edges[k]) / (range[1] - range[0] || 1) })) : [],
     };
   });
 }
@@ -93,8 +94,10 @@ function coprime(count, k) {
 }
 
 /**
- * How far a combination is from the nearest row, by the inputs that matter, and from where on that is farther than nearly
- * all rows are from their neighbours; null where the page has no rows.
+ * Whether rows have values like these together: a function that gives the inputs that do not go together, none if there is
+ * no doubt; null where the page has no rows. Two numbers do not if both are extreme and no row is as far out in both, or if they
+ * are farther from the nearest row than every row from its neighbour; all inputs, by how much they matter, if they are
+ * farther than nearly every row.
  */
 function nearnessOf(facts, file, fields) {
   const columns = shownInputs(facts);
@@ -111,9 +114,35 @@ function nearnessOf(facts, file, fields) {
   const distance = (a, b) => d3.sum(used, (field) => weight[field.position] * along(field, a[field.name], b[field.name]));
   const nearest = (row, but) => d3.min(rows, (other) => (other === but ? Infinity : distance(row, other)));
   const sample = rows.filter((_, i) => i % Math.ceil(rows.length / 120) === 0);
-  const usual = sample.map((row) => nearest(row, row)).sort(d3.ascending);
-  const limit = 1.2 * d3.quantile(usual, 0.98);
-  return (row) => nearest(row, null) > limit;
+  const limit = 1.2 * d3.quantile(sample.map((row) => nearest(row, row)).sort(d3.ascending), 0.98);
+  // One of a hundred rows has less, or more.
+  const sorted = new Map(used.map((field) => [field, rows.map((row) => row[field.name]).filter((v) => v !== null).sort(d3.ascending)]));
+  const tailOf = (field, value) => {
+    const all = sorted.get(field);
+    return 100 * d3.bisectRight(all, value) <= all.length ? -1 : 100 * (all.length - d3.bisectLeft(all, value)) <= all.length ? 1 : 0;
+  };
+  // Of two numbers all rows are compared with each other, those without gaps.
+  const plane = ([a, b]) => {
+    const place = (row) => [a, b].map((field) => row[field.name] / (field.range[1] - field.range[0] || 1));
+    const full = (row) => row[a.name] !== null && row[b.name] !== null;
+    const points = rows.filter(full).map(place);
+    const nearest = ([x, y], but) => {
+      let least = Infinity;
+      for (let i = 0; i < points.length; i++)
+        if (i !== but) least = Math.min(least, Math.abs(points[i][0] - x) + Math.abs(points[i][1] - y));
+      return least;
+    };
+    const limit = 1.25 * d3.max(points, (point, i) => nearest(point, i));
+    const lonely = (row) => {
+      const tails = [a, b].map((field) => tailOf(field, row[field.name]));
+      const asFar = (field, i, other) => tails[i] * (other[field.name] - row[field.name]) >= 0;
+      return tails.every((tail) => tail) && !rows.some((other) => full(other) && asFar(a, 0, other) && asFar(b, 1, other));
+    };
+    return { inputs: [a, b], far: (row) => full(row) && (lonely(row) || nearest(place(row)) > limit) };
+  };
+  const numbers = used.filter((field) => !field.levels).slice(0, 12);
+  const planes = d3.cross(numbers, numbers).filter(([a, b]) => a.position < b.position).map(plane);
+  return (row) => planes.find(({ far }) => far(row))?.inputs ?? (nearest(row, null) > limit ? used : []);
 }
 
 function drawWhatIf(facts, order) {
@@ -171,24 +200,32 @@ function drawWhatIf(facts, order) {
     const outside = [];
     for (const field of fields) {
       const value = values[field.name];
-      const out = !field.levels && field.observed && value !== null && (value < field.range[0] || value > field.range[1]);
-      const unseen = field.levels && typeof value === "symbol";
-      if (out || unseen) outside.push(field);
+      const why =
+        typeof value === "symbol"
+          ? "a level the model has never seen"
+          : value === null
+            ? field.hadGaps
+              ? ""
+              : "never missing in the data"
+            : !field.levels && field.observed && (value < field.range[0] || value > field.range[1])
+              ? `outside of what was observed: ${ofField(field, field.range[0])} to ${ofField(field, field.range[1])}`
+              : "";
+      if (why) outside.push(field);
       const own = controls.get(field.name)?.flag;
-      if (own)
-        own.textContent = out
-          ? `outside of what was observed: ${short(field.range[0])} to ${short(field.range[1])}`
-          : unseen
-            ? "a level the model has never seen"
-            : "";
+      if (own) own.textContent = why;
     }
-    if (isFar === undefined) isFar = nearnessOf(facts, file, fields);
-    const far = !outside.length && isFar?.({ ...values });
+    // The start is a row, or has no rows to be compared with.
+    const moved = fields.some((field) => values[field.name] !== start[field.name]);
+    if (moved && isFar === undefined) isFar = nearnessOf(facts, file, fields);
+    const apart = outside.length || !moved ? [] : (isFar?.({ ...values }) ?? []);
+    const names = (list) => list.map((field) => inputName(facts, field.position));
     warning.textContent = outside.length
-      ? `Beyond the data: ${outside.map((field) => field.label).join(", ")}. The prediction is a guess; believe its interval at most.`
-      : far
-        ? "Far from all rows: no row has a combination of inputs like this one. The prediction rests on others."
-        : "";
+      ? `Beyond the data: ${names(outside).join(", ")}. The prediction is a guess; believe its interval at most.`
+      : apart.length === 2
+        ? `Far from all rows: none has such values of ${names(apart).join(" and ")} together. The prediction rests on others.`
+        : apart.length
+          ? "Far from all rows: no row has a combination of inputs like this one. The prediction rests on others."
+          : "";
     warning.hidden = !warning.textContent;
   }
 
@@ -237,8 +274,9 @@ function drawWhatIf(facts, order) {
     );
   }
 
+  const ofField = (field, value) => writtenValue(facts, field.position, value);
   const written = (field, value) =>
-    value === null ? "missing" : typeof value === "symbol" ? "another" : field.presence ? "present" : field.levels ? value : short(value);
+    value === null ? "missing" : typeof value === "symbol" ? "another" : field.presence ? "present" : field.levels ? value : ofField(field, value);
 
   /** The prediction while one input runs through its range and the others stay. */
   function sweep(field) {
@@ -253,12 +291,12 @@ function drawWhatIf(facts, order) {
     if (field.levels) {
       const points = (field.presence ? [0, null] : field.levels.slice(0, 20)).map((value, i) => ({ ...at(value), i }));
       const names = points.map((d) => (field.presence ? (d.value === null ? "missing" : "present") : String(d.value)));
-      const { room, letters } = nameRoom(names, width, 150);
+      const { room, ticks } = nameRoom(names, width, 150);
       return plot(width, {
         height: 50 + 20 * points.length,
         marginLeft: room,
         marginRight: 12,
-        y: named(names, letters),
+        y: named(ticks),
         x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: 4 },
         marks: [
           Plot.ruleY(points, { y: "i", x1: "lower", x2: "upper", stroke: "var(--one)", strokeOpacity: 0.35, strokeWidth: 6 }),
@@ -285,7 +323,11 @@ function drawWhatIf(facts, order) {
     return plot(width, {
       height: 240,
       marginRight: 14,
-      x: { label: `${field.label} →`, ticks: width < 400 ? 4 : undefined },
+      x: {
+        label: `${field.label} →`,
+        ticks: ticksAlong(facts, field.position, [low, high], width - 72, width < 400 ? 4 : undefined),
+        tickFormat: isDate(facts, field.position) ? tickOf(facts, field.position) : undefined,
+      },
       y: { label: `↑ ${targetAxis(facts, task)}`, grid: true, nice: true },
       marks: [
         // What was not observed is hatched by its edge.
@@ -300,7 +342,7 @@ function drawWhatIf(facts, order) {
               Plot.ruleX([now], { x: "value", stroke: "var(--two)", strokeDasharray: "3 3" }),
               Plot.dot([now], { x: "value", y: "mean", fill: "var(--two)", symbol: "diamond", r: 6 }),
             ]),
-        Plot.tip(points, Plot.pointerX({ x: "value", y: "mean", title: (d) => `${field.label} ${short(d.value)}\n${title(d)}` })),
+        Plot.tip(points, Plot.pointerX({ x: "value", y: "mean", title: (d) => `${field.label} ${ofField(field, d.value)}\n${title(d)}` })),
       ],
     });
   }
@@ -340,7 +382,10 @@ function drawWhatIf(facts, order) {
       const empty = control.value.trim() === "";
       const bad = control.validity.badInput || (empty && !field.mayMiss);
       control.setCustomValidity(bad ? "write a number" : "");
-      if (bad) return;
+      if (bad) {
+        control.flag.textContent = "needs a number; the prediction is that of the last one";
+        return;
+      }
       values[field.name] = empty ? null : Number(control.value);
       if (!empty) slider.value = control.value;
       show();
@@ -355,13 +400,14 @@ function drawWhatIf(facts, order) {
       if (value !== null) slider.value = value;
     };
     if (field.mayMiss) control.placeholder = "missing";
-    const most = d3.max(field.bars) || 1;
+    const most = d3.max(field.bars, (d) => d.count / d.width) || 1;
     const bars = element(
       "div",
       { className: "density" },
-      ...field.bars.map((count) => {
+      ...field.bars.map(({ count, width }) => {
         const bar = element("i");
-        bar.style.height = `${(100 * count) / most}%`;
+        bar.style.height = `${(100 * count) / width / most}%`;
+        bar.style.flexGrow = width;
         return bar;
       }),
     );
@@ -412,10 +458,10 @@ function drawWhatIf(facts, order) {
   const choices = element("div", { className: "choices" }, element("label", {}, "Curve along", swept));
   const rows = facts.quality?.rows;
   const inputs = shownInputs(facts);
-  const centre = central ? (rows && !facts.quality.new ? `the most central row${numberOf(rows)}` : "the most central row") : "typical values";
+  const centre = central ? (rows && !facts.quality.new ? numberOf(rows) : "the most central row") : "typical values";
   function numberOf(rows) {
     const at = rows.position.indexOf(facts.learned.central_row);
-    return at < 0 ? "" : `, row ${rows.number[at]}`;
+    return at < 0 ? "the most central row" : `row ${rows.number[at]} (most central)`;
   }
   const pick = element(
     "select",

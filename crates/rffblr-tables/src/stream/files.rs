@@ -64,16 +64,39 @@ impl Inner {
         }
         for (column, here) in own.into_iter().zip(header.types(&file, &self.options)?) {
             let Some(&known) = places.get(&column) else { continue };
-            match (self.declared[known], here) {
-                (None, here) => self.declared[known] = here,
-                (Some(there), Some(text)) if there != text && self.wishes[known] == Wish::Guess => {
-                    return Err(TableError::OtherType { file, first, column, text });
-                }
-                _ => {}
+            let Some(here) = here else { continue };
+            let there = *self.declared[known].get_or_insert(here);
+            let is_asked = match self.wishes[known] {
+                Wish::Text | Wish::Ignore => true,
+                // What is read as numbers may be stored as text, but true and false are no numbers.
+                Wish::Numeric => here == Declared::Text || there == Declared::Text,
+                Wish::Guess => false,
+            };
+            if here != there && !is_asked {
+                let (here, there) = (here.words(), there.words());
+                return Err(TableError::OtherType { file, first, column, here, there });
             }
         }
         self.parts.push(part);
         Ok(())
+    }
+}
+
+/// What a Parquet file says of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Declared {
+    Text,
+    Numbers,
+    Truths,
+}
+
+impl Declared {
+    fn words(self) -> &'static str {
+        match self {
+            Declared::Text => "text",
+            Declared::Numbers => "numbers",
+            Declared::Truths => "true and false",
+        }
     }
 }
 
@@ -91,12 +114,19 @@ impl Header {
         }
     }
 
-    /// Whether each column is declared as text; `None` if that is not said or the column is ignored.
-    fn types(&self, file: &str, options: &ReadOptions) -> Result<Vec<Option<bool>>, TableError> {
+    /// What each column is declared as; `None` if that is not said or the column is ignored.
+    fn types(&self, file: &str, options: &ReadOptions) -> Result<Vec<Option<Declared>>, TableError> {
         let Header::Parquet(description) = self else { return Ok(vec![None; self.names().len()]) };
         let stored = description.columns(file, options)?;
-        let text = |name: &String| stored.iter().find(|column| column.name == *name).and_then(|column| column.text);
-        Ok(self.names().iter().map(text).collect())
+        let declared = |name: &String| {
+            let column = stored.iter().find(|column| column.name == *name)?;
+            Some(match column.text? {
+                true => Declared::Text,
+                false if column.truths => Declared::Truths,
+                false => Declared::Numbers,
+            })
+        };
+        Ok(self.names().iter().map(declared).collect())
     }
 }
 

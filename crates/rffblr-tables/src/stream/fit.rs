@@ -1,9 +1,10 @@
 //! A model from files: what the columns are in a first pass, then one pass over the rows.
 
-use super::checkpoint::Checkpoint;
-use super::{Parts, Types};
+use super::checkpoint::{Checkpoint, expect_usable};
+use super::{Parts, Starts, Types};
 use rffblr::data::{Encoder, MissingInputs, Note, RoleChoice, Summary, TrainingTable};
 use rffblr::drawn::{Accumulator, SAMPLE, StreamFit, Streamed};
+use rffblr::memory::{of_doubles, require};
 use rffblr::{Error, Form, Iteration, Result, Settings};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -56,15 +57,28 @@ impl Parts {
     /// Fits a model of drawn features, or gives the table where another form is wanted or the rows are few. Asked to stop,
     /// learning ends early; `tell` is not asked during passes.
     pub fn fit(self, job: FileFit, tell: &(dyn Fn(Stage<'_>) -> ControlFlow<()> + Sync)) -> Result<FromFiles> {
+        job.checkpoint.as_deref().map_or(Ok(()), |path| expect_usable(path, self.files()))?;
         let bytes = self.bytes();
-        let (types, summary) = self.summarise(SAMPLE, job.settings.seed, |block| {
+        let start = || (Summary::new(SAMPLE, job.settings.seed), Starts::default());
+        let (types, (summary, starts)) = self.survey(start, |(summary, starts), block| {
+            // What is wrong with the roles themselves is said where they are used.
+            if let Ok(roles) = job.choice.clone().resolve(&block.table) {
+                let expected = roles.expect_weights(&block.table);
+                expected.map_err(|problem| block.starts.place(block.first_row, problem))?;
+            }
+            summary.add(&block.table, block.first_row)?;
+            starts.extend(&block.starts);
+            // The sample is taken out of the summary and encoded.
+            let (sample, columns) = (summary.sample_rows(), summary.columns().len());
+            let what = format!("a sample of {sample} rows and {columns} columns");
+            require(3.0 * of_doubles(sample, columns), what, "ignore columns, or use a computer with more memory")?;
             let _ = tell(Stage::Reading(block.bytes_read, bytes));
-            ControlFlow::Continue(())
+            Ok(())
         })?;
         let rows = usize::try_from(summary.rows()).unwrap_or(usize::MAX);
         let settings = job.settings.for_rows(rows);
         if matches!(settings.form, Form::Drawn { .. }) {
-            return self.fit_drawn(types, &summary, &FileFit { settings, ..job }, tell);
+            return self.fit_drawn(types, (&summary, &starts), &FileFit { settings, ..job }, tell);
         }
         let (table, _) = summary.sample();
         if table.rows() < rows {
@@ -73,18 +87,21 @@ impl Parts {
             return Err(Error::Setting { name: "preset", problem });
         }
         let table = table.with_notes(types.notes().iter().cloned());
-        Ok(FromFiles::Table(Box::new(TrainingTable::new(table, job.choice, job.missing)?)))
+        let training =
+            TrainingTable::new(table, job.choice, job.missing).map_err(|problem| starts.place_row(problem))?;
+        Ok(FromFiles::Table(Box::new(training)))
     }
 
     fn fit_drawn(
         self,
         types: Types,
-        summary: &Summary,
+        (summary, starts): (&Summary, &Starts),
         job: &FileFit,
         tell: &(dyn Fn(Stage<'_>) -> ControlFlow<()> + Sync),
     ) -> Result<FromFiles> {
         let roles = job.choice.clone().resolve(&summary.sample().0)?;
-        let (encoder, more) = Encoder::learn_summary(summary, &roles, job.missing)?;
+        let (encoder, more) =
+            Encoder::learn_summary(summary, &roles, job.missing).map_err(|problem| starts.place_row(problem.into()))?;
         let mut notes = types.notes().to_vec();
         notes.extend(more);
         let mut checkpoint = job.checkpoint.as_deref().map(|path| Checkpoint::new(path, &self, summary, &encoder, job));
@@ -106,7 +123,7 @@ impl Parts {
             let _ = tell(Stage::Adding(rows, summary.rows()));
             Ok(())
         })?;
-        notes.extend(encoder.suspicions(&fitted.sample));
+        notes.extend(encoder.suspicions(&fitted.sample, None));
         Ok(FromFiles::Model(Box::new(FileModel { fitted, encoder, notes, rows: summary.rows() })))
     }
 }

@@ -13,11 +13,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::delimited::limits_note;
+use super::delimited::{limits_note, nearly_numbers_note};
 use super::{ReadOptions, Table, TableError, Wish, skipped};
-use files::Part;
+use files::{Declared, Part};
 use pass::Pass;
-use rffblr::data::{Note, Summary};
+use rffblr::data::{EncodeError, Note, Summary};
 
 /// Files with the same columns, read one after another in blocks.
 ///
@@ -47,8 +47,8 @@ struct Inner {
     /// Columns of the first file.
     names: Vec<String>,
     wishes: Vec<Wish>,
-    /// Whether a Parquet file declares a column as text; `None` if no file says.
-    declared: Vec<Option<bool>>,
+    /// What a Parquet file declares a column as; `None` if no file says.
+    declared: Vec<Option<Declared>>,
     /// Whether the files are text, which declares no types.
     untyped: bool,
     /// Columns that the tables name as left out.
@@ -88,6 +88,60 @@ pub struct Block {
     pub first_row: u64,
     /// Bytes of all files that are read so far, for progress.
     pub bytes_read: u64,
+    pub(crate) starts: Starts,
+}
+
+/// Where the rows of each file begin, rising: their number among all rows, the file, and their number in it, from 0.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Starts(Vec<(u64, Arc<str>, u64)>);
+
+impl Starts {
+    /// Says where a row stands, if not where the rows before it lead to expect it.
+    fn add(&mut self, row: u64, file: &Arc<str>, in_file: u64) {
+        if self
+            .0
+            .last()
+            .is_none_or(|(first, last, number)| last != file || row - first != in_file.wrapping_sub(*number))
+        {
+            self.0.push((row, Arc::clone(file), in_file));
+        }
+    }
+
+    fn extend(&mut self, other: &Starts) {
+        other.0.iter().for_each(|(row, file, in_file)| self.add(*row, file, *in_file));
+    }
+
+    /// An error about a row, counted from `first` on, with its file and its number there.
+    fn place(&self, first: u64, mut cause: EncodeError) -> TableError {
+        let row = first + cause.row().map_or(0, |row| *row as u64 - 1);
+        let start = self.0.iter().rev().find(|(start, ..)| *start <= row);
+        if let (Some((start, _, in_file)), Some(own)) = (start, cause.row()) {
+            *own = (row - start + in_file) as usize + 1;
+        }
+        TableError::Rows { file: start.map_or_else(String::new, |(_, file, _)| file.to_string()), cause }
+    }
+
+    /// The same of an error of all rows, if it is about one of them.
+    fn place_row(&self, problem: rffblr::Error) -> rffblr::Error {
+        match problem {
+            rffblr::Error::Encode(mut cause) => match cause.row() {
+                Some(_) => self.place(0, cause).into(),
+                None => cause.into(),
+            },
+            problem => problem,
+        }
+    }
+}
+
+impl Block {
+    /// An error about a row of this block, counted from its first one, with the file and the number of the row there; one
+    /// about all rows with the file in which the block begins.
+    pub fn placed(&self, problem: rffblr::Error) -> rffblr::Error {
+        match problem {
+            rffblr::Error::Encode(cause) => self.starts.place(self.first_row, cause).into(),
+            problem => problem,
+        }
+    }
 }
 
 impl Parts {
@@ -190,8 +244,10 @@ impl Parts {
                 guess.is_text(&self.inner.names[*column])?;
             }
             if as_text.is_empty() {
-                let counted = guesses.iter().map(|(column, _, guess)| (self.inner.names[*column].as_str(), guess));
-                let notes = skipped(&self.inner.names).into_iter().chain(limits_note(counted)).collect();
+                let counted = || guesses.iter().map(|(column, _, guess)| (self.inner.names[*column].as_str(), guess));
+                let open = counted().zip(&guesses).filter(|(_, (_, open, _))| *open).map(|(one, _)| one);
+                let notes = skipped(&self.inner.names).into_iter().chain(limits_note(counted()));
+                let notes = notes.chain(nearly_numbers_note(open)).collect();
                 return Ok((Types { text: types, notes }, made));
             }
             for column in as_text {
@@ -203,11 +259,11 @@ impl Parts {
     /// The types to begin with: as declared, and numbers where that is open.
     fn first_types(&self) -> Vec<Option<bool>> {
         let columns = self.inner.wishes.iter().zip(&self.inner.declared);
-        let first = |(wish, declared): (&Wish, &Option<bool>)| match wish {
+        let first = |(wish, declared): (&Wish, &Option<Declared>)| match wish {
             Wish::Ignore => None,
             Wish::Text => Some(true),
             Wish::Numeric => Some(false),
-            Wish::Guess => Some(declared.unwrap_or(false)),
+            Wish::Guess => Some(*declared == Some(Declared::Text)),
         };
         columns.map(first).collect()
     }

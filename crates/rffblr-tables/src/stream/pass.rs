@@ -17,7 +17,7 @@ use super::super::parquet::{self, Shared, Sink, Stored};
 use super::super::records::{Batch, Records};
 use super::super::{Column, Table, TableError, Values, Wish};
 use super::files::Part;
-use super::{Block, Inner};
+use super::{Block, Inner, Starts};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use rffblr::internals::Cells;
@@ -123,7 +123,7 @@ impl<'a> Reading<'a> {
 
     fn all_parts(&mut self, filling: &mut Filling<'_>) -> Result<(), TableError> {
         for part in &self.inner.parts {
-            filling.part_bytes = part.bytes as f64;
+            (filling.part_bytes, filling.part, filling.part_rows) = (part.bytes as f64, part.name.as_str().into(), 0);
             let input = part.reopen()?;
             match part.style {
                 Some(style) => self.text(part, input, style, filling)?,
@@ -241,6 +241,10 @@ struct Filling<'a> {
     bytes_before: u64,
     part_bytes: f64,
     bytes_read: u64,
+    /// The file that is read, and the rows of it that were added.
+    part: Arc<str>,
+    part_rows: u64,
+    starts: Starts,
     surprises: Vec<usize>,
     sender: &'a SyncSender<Message>,
     stopped: &'a AtomicBool,
@@ -265,6 +269,9 @@ impl<'a> Filling<'a> {
             bytes_before: 0,
             part_bytes: 0.0,
             bytes_read: 0,
+            part: "".into(),
+            part_rows: 0,
+            starts: Starts::default(),
             surprises: Vec::new(),
             sender,
             stopped,
@@ -278,7 +285,8 @@ impl<'a> Filling<'a> {
         }
         let column = |(name, cells): &mut (&str, Cells)| Column { name: (*name).to_owned(), values: cells.take() };
         let table = Table::new(self.cells.iter_mut().map(column).collect())?.leaving_out(self.inner.ignored.clone());
-        let block = Block { table, first_row: self.first_row, bytes_read: self.bytes_read };
+        let starts = std::mem::take(&mut self.starts);
+        let block = Block { table, first_row: self.first_row, bytes_read: self.bytes_read, starts };
         self.first_row += self.filled as u64;
         self.filled = 0;
         self.sender.send(Ok((block, self.surprises.clone()))).map_err(|_| TableError::Stopped)
@@ -294,7 +302,10 @@ impl Sink for Filling<'_> {
         if self.stopped.load(Ordering::Relaxed) {
             return Err(TableError::Stopped);
         }
-        self.filled += piece.first().map_or(0, Values::len);
+        let rows = piece.first().map_or(0, Values::len);
+        self.starts.add(self.first_row + self.filled as u64, &self.part, self.part_rows);
+        self.filled += rows;
+        self.part_rows += rows as u64;
         for ((_, cells), values) in self.cells.iter_mut().zip(&piece) {
             cells.extend(values, 0..values.len());
         }

@@ -23,7 +23,7 @@ impl BlockSource for TypedParts {
     fn each(&self, f: &mut dyn FnMut(u64, &Table, Range<usize>) -> Result<()>) -> Result<()> {
         for block in self.parts.blocks(&self.types, BLOCK) {
             let block = block?;
-            f(block.first_row, &block.table, 0..block.table.rows())?;
+            f(block.first_row, &block.table, 0..block.table.rows()).map_err(|problem| block.placed(problem))?;
         }
         Ok(())
     }

@@ -232,3 +232,42 @@ fn standard_input_can_be_read() {
     let message = through_standard_input(b"");
     assert!(message.starts_with("standard input is empty"), "{message}");
 }
+
+#[test]
+fn a_lone_point_is_a_missing_cell() {
+    let table = csv("x,word\n1,a\n.,.\n .5 ,b\n");
+    assert!(same(numbers(&table, "x"), &[1.0, f64::NAN, 0.5]));
+    assert_eq!(texts(&table, "word"), [Some("a"), None, Some("b")]);
+}
+
+/// Of columns of text that are nearly numbers the note says why, and of a stray cell where it is.
+#[test]
+fn text_that_is_nearly_numbers_is_named() {
+    let rows = |cell: fn(usize) -> String| (0..20).map(cell).map(|cell| format!("1,\"{cell}\"\n")).collect::<String>();
+    let told = |cell: fn(usize) -> String| {
+        let table = csv(&format!("a,x\n{}", rows(cell)));
+        table.notes().iter().map(ToString::to_string).collect::<Vec<_>>().join("|")
+    };
+    let stray = |n: usize| if n == 7 { "unknown".into() } else { (n % 9).to_string() };
+    let expected =
+        "column 'x' is text because of 'unknown' in line 9; 19 other cells are numbers; leave a missing value empty";
+    assert_eq!(told(stray), expected);
+    let first = |n: usize| if n < 2 { "low".into() } else { (n % 9).to_string() };
+    let expected = "column 'x' is text because of 2 cells, the first 'low' in line 2; 18 other cells are numbers; leave a missing value empty";
+    assert_eq!(told(first), expected);
+    assert!(told(|n| format!("${n}.90")).contains("20 cells such as '$0.90' with a sign or unit; write the numbers"));
+    assert!(told(|n| format!("{n},50 €")).contains("'0,50 €' with a sign or unit"));
+    assert!(told(|n| format!("{n} kg")).contains("'0 kg' with a sign or unit"));
+    let booked = |n: usize| if n.is_multiple_of(2) { format!("({n}.25)") } else { n.to_string() };
+    assert!(told(booked).contains("10 cells such as '(0.25)' with brackets; write negative numbers with a minus"));
+    // Words, codes and two units are what they are.
+    let others: [fn(usize) -> String; 3] =
+        [|n| format!("A{n}"), |n| ["1st", "2nd", "3rd"][n % 3].into(), |n| format!("{n} {}", ["kg", "g"][n % 2])];
+    for cell in others {
+        assert_eq!(told(cell), "");
+    }
+    // A column that was asked to be text is one.
+    let text = ReadOptions { text_columns: vec!["x".into()], ..ReadOptions::default() };
+    let table = read_as("t.csv", format!("a,x\n{}", rows(stray)).as_bytes(), &text).unwrap();
+    assert!(table.notes().is_empty());
+}

@@ -1,12 +1,20 @@
 //! Tables read block by block: the same rows as read at once, and what is refused.
 
-use std::fs;
+use std::fs::{self, File};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::common::{data, texts};
+use parquet::data_type::{BoolType, DoubleType};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
+use rffblr::data::{MissingInputs, RoleChoice, TrainingTable};
+use rffblr::{Form, Model, Precision, Settings};
 use rffblr_tables::{
-    Block, Column, MISSING, Parts, ReadOptions, Table, TableError, Types, Values, read, write_csv, write_parquet,
+    Block, Column, FileFit, FromFiles, MISSING, Parts, ReadOptions, Stage, Table, TableError, Types, Values, read,
+    write_csv, write_parquet,
 };
 
 /// A cell for comparison: NaN equals NaN, and levels do not count.
@@ -306,7 +314,7 @@ fn parts_with_other_columns_or_types() {
     assert_eq!(
         message("parquet", &first, &table(vec![("x", number()), ("y", number())])),
         "b.parquet, column 'y': numbers here, text in a.parquet; write both with one type, ignore the column, or list it \
-         as text or as numeric"
+         as text"
     );
     // The options settle it.
     let options = ReadOptions { text_columns: vec!["y".into()], ..ReadOptions::default() };
@@ -339,7 +347,8 @@ fn files_that_change_or_vanish_between_passes() {
     let expected = "b.csv changed while it was being read; try again once it is complete";
     assert_eq!(failure(pass(), folder.path()), expected);
     fs::remove_file(&second).unwrap();
-    let expected = "b.csv is gone, although it was there at the start; put it back and start again";
+    let expected = "b.csv is gone, although it was there at the start; put it back and start again, which goes on \
+                    from the checkpoint if there is one";
     assert_eq!(failure(pass(), folder.path()), expected);
 }
 
@@ -420,4 +429,100 @@ fn threads_change_nothing_of_a_pass() {
         assert_eq!(found[0].1, cells(std::slice::from_ref(&table)), "{ending}");
         assert!(found[1] == found[0] && found[2] == found[0], "{ending}");
     }
+}
+
+#[test]
+fn true_and_false_are_not_taken_for_numbers_of_another_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, kind: &str, fill: &dyn Fn(SerializedRowGroupWriter<'_, File>)| {
+        let schema = format!("message m {{ REQUIRED {kind} x; }}");
+        let schema = Arc::new(parse_message_type(&schema).unwrap());
+        let file = File::create(folder.path().join(name)).unwrap();
+        let mut writer = SerializedFileWriter::new(file, schema, Default::default()).unwrap();
+        fill(writer.next_row_group().unwrap());
+        writer.close().unwrap();
+    };
+    write("a.parquet", "DOUBLE", &|mut rows| {
+        let mut column = rows.next_column().unwrap().unwrap();
+        column.typed::<DoubleType>().write_batch(&[0.5, 2.0], None, None).unwrap();
+        column.close().unwrap();
+        rows.close().unwrap();
+    });
+    write("b.parquet", "BOOLEAN", &|mut rows| {
+        let mut column = rows.next_column().unwrap().unwrap();
+        column.typed::<BoolType>().write_batch(&[true, false], None, None).unwrap();
+        column.close().unwrap();
+        rows.close().unwrap();
+    });
+    let open = |numeric: &[&str], name: &str| {
+        let numeric_columns = numeric.iter().map(|name| (*name).to_owned()).collect();
+        let options = ReadOptions { numeric_columns, ..ReadOptions::default() };
+        Parts::open(&[folder.path().join(name)], &options)
+    };
+    // As a target, which is to be a number, too.
+    for numeric in [&[][..], &["x"]] {
+        assert_eq!(
+            failure(open(numeric, "*.parquet"), folder.path()),
+            "b.parquet, column 'x': true and false here, numbers in a.parquet; write both with one type, ignore the column, \
+             or list it as text"
+        );
+    }
+    // Alone they are one and zero.
+    let parts = open(&[], "b.parquet").unwrap();
+    let block = parts.blocks(&parts.types().unwrap(), 9).next().unwrap().unwrap();
+    assert_eq!(block.table.column("x").unwrap().values, Values::Numeric(vec![1.0, 0.0]));
+}
+
+/// Two files, the second of which is hidden when rows are added up, and put back.
+#[test]
+fn a_file_that_vanishes_leaves_a_checkpoint_to_go_on_from() {
+    let row = |n: usize| format!("{},{}\n", n % 97, ((n % 97) as f64 / 9.0).sin() + 0.1 * ((n * n % 13) as f64));
+    let rows = |range: std::ops::Range<usize>| "x,y\n".to_owned() + &range.map(row).collect::<String>();
+    let folder = folder_of(&[("a.csv", &rows(0..2500)), ("b.csv", &rows(2500..5000))]);
+    let (elsewhere, there) = (tempfile::tempdir().unwrap(), folder.path().join("b.csv"));
+    let (job, away) = (elsewhere.path().join("job"), elsewhere.path().join("b.csv"));
+    let fit = |checkpoint: Option<&Path>, tell: &(dyn Fn(Stage<'_>) + Sync)| {
+        let form = Form::Drawn { features: Some(32), precision: Precision::Tied, effort: 1.0 };
+        let job = FileFit {
+            choice: RoleChoice::parse(&["y".into()], &[], None).unwrap(),
+            missing: MissingInputs::Impute,
+            settings: Settings { form, max_iterations: 3, ..Settings::DEFAULT },
+            hold_out: true,
+            checkpoint: checkpoint.map(Path::to_owned),
+        };
+        let tell = |stage: Stage<'_>| {
+            tell(stage);
+            ControlFlow::Continue(())
+        };
+        match open(folder.path()).unwrap().fit(job, &tell)? {
+            FromFiles::Model(found) => found.fitted.model.to_json(),
+            FromFiles::Table(_) => unreachable!("drawn features were asked for"),
+        }
+    };
+    let unbroken = fit(None, &|_| ()).unwrap();
+    let hide = |stage: Stage<'_>| {
+        if let Stage::Adding(0, _) = stage {
+            fs::rename(&there, &away).unwrap();
+        }
+    };
+    let problem = fit(Some(&job), &hide).unwrap_err().to_string();
+    assert!(problem.contains("b.csv is gone") && problem.contains("goes on from the checkpoint"), "{problem}");
+    fs::rename(&away, &there).unwrap();
+    // Nothing is learned again.
+    let again = fit(Some(&job), &|stage| assert!(!matches!(stage, Stage::Learning(_)))).unwrap();
+    assert!(again == unbroken);
+    // The model knows its rows, read at once and in another order, and no others.
+    let model = Model::from_json(&again).unwrap();
+    let known = |text: &str| {
+        fs::write(&away, text).unwrap();
+        let table = read(&away, &ReadOptions::default()).unwrap();
+        let training =
+            TrainingTable::again(table, model.table_encoder().roles().clone(), model.table_encoder().into_owned());
+        let data = training.unwrap().dataset().clone();
+        (model.is_fitted_to(&data), model.learned_from(data.inputs()).unwrap())
+    };
+    let turned = "x,y\n".to_owned() + &(0..5000).rev().map(row).collect::<String>();
+    assert_eq!(known(&turned), (Some(true), 5000));
+    assert_eq!(known(&rows(0..4999)), (Some(false), 0));
+    assert_eq!(known(&turned.replacen(",1", ",2", 1)), (Some(false), 5000));
 }

@@ -156,6 +156,9 @@ fn formulas_are_texts() {
     let codes = (0..levels.len() as u32).collect();
     let table = Table::new(vec![Column { name: "t".into(), values: Values::Text { levels, codes } }]).unwrap();
     assert_eq!(csv_of(&table), "t\n'=1+1\n'@SUM(A1)\n'+a\n'-cmd\n-5\n+1e3\na=b\n");
+    let names =
+        ["=1+1", "@x", "-5", "a=b"].map(|name| Column { name: name.into(), values: Values::Numeric(vec![1.0]) });
+    assert_eq!(csv_of(&Table::new(names.into()).unwrap()), "'=1+1,'@x,-5,a=b\n1,1,1,1\n");
 }
 
 fn any_number() -> impl Strategy<Value = f64> {
@@ -182,7 +185,7 @@ fn any_text() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 1..5).prop_map(|pieces| pieces.concat().trim_ascii().to_owned()).prop_filter(
         "missing",
         |text| {
-            let words = ["", "na", "nan", "-nan", "?", "n/a", "null", "none"];
+            let words = ["", ".", "na", "nan", "-nan", "?", "n/a", "null", "none"];
             let formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
             !formula && !words.contains(&text.to_lowercase().as_str())
         },
@@ -266,7 +269,7 @@ proptest! {
             }
             (Ok(number), Err(TableError::Infinite { .. })) => prop_assert!(number.is_infinite()),
             (Err(_), Ok(table)) => {
-                let missing = text.is_empty();
+                let missing = text.is_empty() || text == ".";
                 let is_text = matches!(table.columns()[0].values, Values::Text { .. });
                 prop_assert!(missing != is_text);
             }

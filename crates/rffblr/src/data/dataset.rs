@@ -1,6 +1,6 @@
 //! Inputs, targets and row weights with their names, checked once so that everything after may rely on them.
 
-use super::{SetAside, Weights};
+use super::{RowSums, SetAside, Weights};
 use crate::error::{Error, Result};
 use crate::files::hex;
 use crate::linalg::{Mat, MatRef, select_rows};
@@ -297,18 +297,21 @@ impl Dataset {
         text_of(hash)
     }
 
-    /// The same of the inputs alone.
-    pub fn input_fingerprint(&self) -> String {
-        input_fingerprint(self.inputs())
+    /// Sums of hashes over the rows that are learned from: those with a target and without weight zero.
+    pub fn row_sums(&self) -> RowSums {
+        let targets = self.targets();
+        let counts = |n: &usize| {
+            let observed = (0..targets.ncols()).any(|c| !targets[(*n, c)].is_nan());
+            observed && self.weights().is_none_or(|weights| weights[*n] > 0.0)
+        };
+        let rows: Vec<usize> = (0..self.rows()).filter(counts).collect();
+        RowSums::of_rows(
+            &rows,
+            self.inputs(),
+            Some(targets),
+            self.given_weights().map(|given| given.values().as_slice()),
+        )
     }
-}
-
-/// SHA-256 of some inputs, whatever their names and targets.
-pub(crate) fn input_fingerprint(inputs: MatRef<'_, f64>) -> String {
-    let mut hash = Sha256::new();
-    hash.update((inputs.nrows() as u64).to_le_bytes());
-    hash_numbers(&mut hash, inputs);
-    text_of(hash)
 }
 
 fn hash_numbers(hash: &mut Sha256, table: MatRef<'_, f64>) {
@@ -320,7 +323,7 @@ fn hash_numbers(hash: &mut Sha256, table: MatRef<'_, f64>) {
 }
 
 /// One bit pattern for every NaN and for both zeros.
-fn canonical(value: f64) -> u64 {
+pub(super) fn canonical(value: f64) -> u64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }.to_bits()
 }
 

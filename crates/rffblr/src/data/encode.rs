@@ -8,8 +8,8 @@
 //!   rows have seen enough of (year, week, day), cosine and sine: `when`, `when:year cos`. A column `when?` marks gaps.
 //! - Any other text becomes one column of zeros and ones per level, `colour=red`, and one more, `colour?`, for cells that are
 //!   missing. If a text has very many levels, the rarest share a column, `colour=(other)`.
-//! - An input that is the same in all training rows is left out, and so is a text that is different in every one: it
-//!   names rows and has no information about others.
+//! - An input that is the same in all training rows, or has no value in any row, is left out, and so is a text that is
+//!   different in every one: it names rows and has no information about others.
 //! - At prediction, a level that training did not have is unknown: it takes `colour=(other)`, or shares the column `colour?`
 //!   with missing ones if there is none, and is reported. A missing number takes the median and is reported.
 //! - With [`MissingInputs::Error`] a missing input is an error, in training and at prediction.
@@ -23,7 +23,7 @@ mod suspects;
 use super::Dataset;
 use super::encode_error::EncodeError;
 use super::note::{Note, NoteKind, Notes, listed, missing_cells};
-use super::roles::{Roles, numbers};
+use super::roles::{Roles, expect_weights, numbers};
 use crate::linalg::{Mat, MatRef};
 use crate::memory::{of_doubles, require};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
+pub use suspects::{coordinates, names_time};
 
 /// Most levels of a text; if there are more, the most frequent ones are kept and the rest is one of them.
 pub const MOST_LEVELS: usize = 1000;
@@ -137,7 +138,7 @@ pub struct Encoder {
     roles: Roles,
     missing: MissingInputs,
     inputs: Vec<RawInput>,
-    /// Inputs that were the same in all training rows, and texts that were different in every one.
+    /// Inputs without a value or the same in all training rows, and texts that were different in every one.
     left_out: Vec<String>,
     /// All input columns in the order of the training table.
     order: Vec<String>,
@@ -203,7 +204,8 @@ impl Encoder {
             {
                 return Err(EncodeError::MissingInput { column: column.name.clone(), row: row + 1 });
             }
-            if facts.empty {
+            let orders = roles.time.as_ref() == Some(&column.name);
+            if facts.empty && orders {
                 return Err(EncodeError::EmptyColumn { column: column.name.clone() });
             }
             let dates = matches!(facts.encoding, Ok(Some(Encoding::Date(_))));
@@ -212,10 +214,17 @@ impl Encoder {
             } else if roles.group.is_none() && roles.time.is_none() {
                 note_suspects(column, rows, dates, notes);
             }
-            let encoding = if facts.identifier { None } else { facts.encoding? };
+            let encoding = if facts.identifier || facts.empty { None } else { facts.encoding? };
             let Some(encoding) = encoding else {
-                let kind = if facts.identifier { NoteKind::Identifier } else { NoteKind::Constant };
-                notes.add(kind, &column.name, "");
+                let kind = match (facts.empty, facts.identifier) {
+                    (true, _) => NoteKind::Empty,
+                    (false, true) => NoteKind::Identifier,
+                    (false, false) => NoteKind::Constant,
+                };
+                // The note on the order of the rows says it.
+                if !orders {
+                    notes.add(kind, &column.name, "");
+                }
                 encoder.left_out.push(column.name.clone());
                 continue;
             };
@@ -276,10 +285,7 @@ impl Encoder {
         };
         let name = weight.values();
         let weights = numbers(table, "the weight", name)?;
-        // Written so that NaN is refused too.
-        if let Some(&row) = rows.iter().find(|&&row| !(weights[row] >= 0.0 && weights[row].is_finite())) {
-            return Err(EncodeError::BadWeight { column: name.clone(), row: row + 1, value: weights[row] }.into());
-        }
+        expect_weights(name, &weights, rows)?;
         let weights = weight.as_ref().map(|_| rows.iter().map(|&row| weights[row]).collect());
         Ok((data.with_weights(weights)?, notes))
     }
@@ -398,6 +404,12 @@ impl Encoder {
         self.order.iter().map(String::as_str).collect()
     }
 
+    /// The input columns of the training table that are not used: without a value, the same in all rows, or a text that is
+    /// different in every row.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
     /// The roles of the training table.
     pub fn roles(&self) -> &Roles {
         &self.roles
@@ -449,7 +461,7 @@ impl Encoder {
                         }
                     }
                     if !indicator {
-                        let treated = format!("take the training median {}", number_text(*median));
+                        let treated = format!("take the training median {}", shown(*median));
                         note_gaps(column, rows, &treated, notes);
                     }
                 }
@@ -523,7 +535,7 @@ fn note_encoding(name: &str, encoding: &Encoding, gaps: usize, notes: &mut Notes
     match encoding {
         Encoding::Numeric { indicator: false, .. } => {}
         Encoding::Numeric { median, .. } => {
-            let detail = format!("{} set to the median {}", gaps(), number_text(*median));
+            let detail = format!("{} set to the median {}", gaps(), shown(*median));
             notes.add(NoteKind::Filled, name, detail);
         }
         Encoding::Presence => notes.add(NoteKind::Presence, name, gaps()),
@@ -537,6 +549,12 @@ fn note_encoding(name: &str, encoding: &Encoding, gaps: usize, notes: &mut Notes
             notes.add(NoteKind::Levels, name, plural(levels.len(), "level") + &more);
         }
     }
+}
+
+/// A number in a note: a whole one as it is, another with six significant digits.
+fn shown(number: f64) -> String {
+    let rounded = if number.fract() == 0.0 { number } else { format!("{number:.5e}").parse().unwrap_or(number) };
+    number_text(rounded)
 }
 
 /// What a training column may be besides an input.

@@ -140,7 +140,7 @@ pub enum EncodeError {
     Memory(#[from] Shortage),
 
     /// An input without any value.
-    #[error("column {} has no value in any row; ignore it or fill it in", excerpt(column))]
+    #[error("column {} has no value in any row; name another one or fill it in", excerpt(column))]
     EmptyColumn { column: String },
 
     /// Two encoded columns would have one name.
@@ -161,6 +161,21 @@ pub enum EncodeError {
         "there are {inputs} input columns, text counted by its levels, and at most {most} can be learned from; ignore some of them"
     )]
     TooManyInputs { inputs: usize, most: usize },
+}
+
+impl EncodeError {
+    /// The row it is about, if it is about one, for those who count it from elsewhere.
+    pub fn row(&mut self) -> Option<&mut usize> {
+        match self {
+            EncodeError::NotNumeric { row, .. }
+            | EncodeError::BadWeight { row, .. }
+            | EncodeError::NoPlace { row, .. }
+            | EncodeError::NotATime { row, .. }
+            | EncodeError::NotADate { row, .. }
+            | EncodeError::MissingInput { row, .. } => Some(row),
+            _ => None,
+        }
+    }
 }
 
 fn listed(names: &[(String, Option<String>)]) -> String {

@@ -29,6 +29,10 @@ pub enum NoteKind {
     Order,
     /// Targets that are the same in all rows.
     ConstantTarget,
+    /// Text that is nearly all numbers, or numbers with a sign or a unit.
+    NearlyNumbers,
+    /// Inputs without a value in any row, left out.
+    Empty,
     /// Inputs that are the same in all rows, left out.
     Constant,
     /// Texts that are different in every row, left out.
@@ -51,6 +55,8 @@ pub enum NoteKind {
     Repeated,
     /// Nearly as many columns as rows, because of texts with many levels.
     Wide,
+    /// Targets most of whose variance is one row.
+    OneRow,
     /// Targets that a single input predicts nearly perfectly.
     Leak,
     /// At prediction: levels that training did not have.
@@ -65,7 +71,7 @@ impl Note {
     /// Whether it casts doubt on scores or on what was learned, rather than say what was done.
     pub fn is_warning(&self) -> bool {
         use NoteKind::*;
-        matches!(self.kind, Index | Units | Time | Repeated | Wide | Leak)
+        matches!(self.kind, Index | Units | Time | Repeated | Wide | OneRow | Leak)
     }
 
     /// A note about the table as a whole.
@@ -112,6 +118,7 @@ impl NoteKind {
     fn of_one(self, name: &str, detail: &str) -> String {
         match self {
             NoteKind::ConstantTarget => format!("target {name} never varies, so that its R² says nothing"),
+            NoteKind::Empty => format!("column {name} has no value in any row and was left out"),
             NoteKind::Constant => format!("column {name} is the same in all rows and was left out"),
             NoteKind::Identifier => format!("column {name} is different in every row and was left out"),
             NoteKind::Filled => format!("column {name}: {detail} and marked"),
@@ -120,6 +127,7 @@ impl NoteKind {
             NoteKind::Index => format!("column {name} counts the rows; leave it out unless their order matters"),
             NoteKind::Units => format!("column {name} looks like the name of {detail}; {HOLD_OUT_UNITS}"),
             NoteKind::Time => format!("column {name} looks like a time{detail}; {HOLD_OUT_FUTURE}"),
+            NoteKind::OneRow => format!("{detail}: its R² says little"),
             NoteKind::Leak => {
                 format!("{detail}: too well to be true, unless that input is known before the target is")
             }
@@ -127,6 +135,7 @@ impl NoteKind {
             NoteKind::Unknown => format!("1 column not known to the model: {name}"),
             NoteKind::File
             | NoteKind::Limits
+            | NoteKind::NearlyNumbers
             | NoteKind::NoTarget
             | NoteKind::Order
             | NoteKind::Levels
@@ -140,12 +149,14 @@ impl NoteKind {
 
     fn of_many(self, about: &[(String, String)]) -> String {
         let count = about.len();
+        let every = || about.iter().map(|(name, _)| excerpt(name)).collect::<Vec<_>>().join(", ");
         let names = || listed(about.iter().map(|(name, _)| excerpt(name)));
         let details = || listed(about.iter().map(|(name, detail)| format!("{} ({detail})", excerpt(name))));
         match self {
             NoteKind::ConstantTarget => {
                 format!("{count} targets never vary, so that their R² says nothing: {}", names())
             }
+            NoteKind::Empty => format!("{count} columns have no value in any row and were left out: {}", every()),
             NoteKind::Constant => format!("{count} columns are the same in all rows and were left out: {}", names()),
             NoteKind::Identifier => {
                 format!("{count} columns are different in every row and were left out: {}", names())
@@ -161,6 +172,10 @@ impl NoteKind {
             }
             NoteKind::Units => format!("{count} columns look like names of units: {}; {HOLD_OUT_UNITS}", details()),
             NoteKind::Time => format!("{count} columns look like times: {}; {HOLD_OUT_FUTURE}", names()),
+            NoteKind::OneRow => format!(
+                "one row is most of the variance of {count} targets, whose R² says little: {}",
+                listed(about.iter().map(|(_, detail)| detail.clone()))
+            ),
             NoteKind::Leak => format!(
                 "too well to be true, unless those inputs are known before the targets are: {}",
                 listed(about.iter().map(|(_, detail)| detail.clone()))
@@ -170,7 +185,9 @@ impl NoteKind {
             }
             NoteKind::NewGaps => format!("gaps in {count} columns, where training had none: {}", details()),
             NoteKind::Unknown => format!("{count} columns not known to the model: {}", names()),
-            NoteKind::File | NoteKind::Limits | NoteKind::NoTarget | NoteKind::Order => details(),
+            NoteKind::File | NoteKind::Limits | NoteKind::NearlyNumbers | NoteKind::NoTarget | NoteKind::Order => {
+                details()
+            }
             NoteKind::Repeated | NoteKind::Wide => details(),
         }
     }

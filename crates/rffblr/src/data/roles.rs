@@ -225,19 +225,42 @@ impl Roles {
         Ok((rows, note.into_iter().collect()))
     }
 
-    /// What a user may not expect of the columns that say which rows belong together.
-    pub fn order_notes(&self, table: &Table) -> Vec<Note> {
+    /// An error about the first row with a target whose weight is none.
+    pub fn expect_weights(&self, table: &Table) -> Result<(), EncodeError> {
+        let Some(name) = self.weight_column() else { return Ok(()) };
+        let weights = numbers(table, "the weight", name)?;
+        match self.observed_rows(table) {
+            Ok((rows, _)) => expect_weights(name, &weights, &rows),
+            Err(EncodeError::NoRows { .. }) => Ok(()),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// What a user may not expect of the columns that say which rows belong together; `left_out` are inputs that the encoder
+    /// does not use.
+    pub fn order_notes(&self, table: &Table, left_out: &[String]) -> Vec<Note> {
         let shown = |name: &String| excerpt(name);
         let group = self
             .group
             .iter()
             .map(|name| format!("column {} says which rows belong together and is not an input", shown(name)));
-        let time = self.time.iter().map(|name| match self.inputs(table).any(|column| column.name == *name) {
+        let is_input =
+            |name: &String| !left_out.contains(name) && self.inputs(table).any(|column| column.name == *name);
+        let time = self.time.iter().map(|name| match is_input(name) {
             true => format!("column {} orders the rows in time and is an input too", shown(name)),
             false => format!("column {} orders the rows in time and is not an input", shown(name)),
         });
         let columns = self.group.iter().chain(&self.time).cloned();
         columns.zip(group.chain(time)).map(|(column, text)| Note::new(NoteKind::Order, vec![column], text)).collect()
+    }
+}
+
+/// An error about the first of some rows whose weight is none.
+pub(super) fn expect_weights(name: &str, weights: &[f64], rows: &[usize]) -> Result<(), EncodeError> {
+    // Written so that NaN is refused too.
+    match rows.iter().find(|&&row| !(weights[row] >= 0.0 && weights[row].is_finite())) {
+        Some(&row) => Err(EncodeError::BadWeight { column: name.to_owned(), row: row + 1, value: weights[row] }),
+        None => Ok(()),
     }
 }
 

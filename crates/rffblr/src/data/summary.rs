@@ -54,8 +54,11 @@ pub(crate) fn row_sample(rows: usize, count: usize, seed: u64) -> Option<Vec<usi
     Some(chosen)
 }
 
+/// Most cells of a sample: the rows of wide tables are fewer.
+const MOST_CELLS: usize = 150_000_000;
+
 impl Summary {
-    /// A summary of no rows, whose sample will have at most `most_rows`.
+    /// A summary of no rows, whose sample will have at most `most_rows`, and at most 1.5·10⁸ cells.
     pub fn new(most_rows: usize, seed: u64) -> Summary {
         let (columns, ignored, candidates, cells) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Summary { most_rows, seed, rows: 0, columns, ignored, candidates, cells, largest: u64::MAX }
@@ -78,6 +81,7 @@ impl Summary {
             self.columns = table.columns().iter().map(ColumnSummary::empty).collect();
             self.cells = table.columns().iter().map(|column| Cells::empty(!column.is_numeric())).collect();
             self.ignored = table.ignored().to_vec();
+            self.most_rows = self.most_rows.min(MOST_CELLS / self.columns.len().max(1));
         }
         self.check_columns(table.columns().iter().map(|column| (column.name.as_str(), !column.is_numeric())))?;
         let mut chosen = Vec::new();
@@ -135,6 +139,11 @@ impl Summary {
     /// Number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Number of rows of the sample.
+    pub fn sample_rows(&self) -> usize {
+        self.candidates.len().min(self.most_rows)
     }
 
     /// What is known of each column, in the order of the table.

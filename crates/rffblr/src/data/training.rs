@@ -46,11 +46,11 @@ impl TrainingTable {
         let (rows, more) = roles.observed_rows(&table)?;
         let mut notes = table.notes().to_vec();
         notes.extend(more);
-        notes.extend(roles.order_notes(&table));
         let (encoder, more) = Encoder::learn(&table, &rows, &roles, missing)?;
+        notes.extend(roles.order_notes(&table, encoder.left_out()));
         let data = dataset(&encoder, &table, &rows, weights.as_ref())?;
         notes.extend(more);
-        notes.extend(encoder.suspicions(&data));
+        notes.extend(encoder.suspicions(&data, Some(&rows)));
         Ok(TrainingTable { table, roles, weights, rows, encoder, data, notes })
     }
 
@@ -66,11 +66,11 @@ impl TrainingTable {
         let (rows, mut notes) = roles.observed_rows(&table)?;
         let data = dataset(&encoder, &table, &rows, None)?;
         // What was learned then is kept; what would be noted now counts, if the table can be learned from as it is.
-        notes.extend(roles.order_notes(&table));
+        notes.extend(roles.order_notes(&table, encoder.left_out()));
         if let Ok((_, more)) = Encoder::learn(&table, &rows, &roles, encoder.missing_inputs()) {
             notes.extend(more);
         }
-        notes.extend(encoder.suspicions(&data));
+        notes.extend(encoder.suspicions(&data, Some(&rows)));
         Ok(TrainingTable { table, roles, weights: None, rows, encoder, data, notes })
     }
 

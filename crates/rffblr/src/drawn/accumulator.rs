@@ -5,7 +5,7 @@ use super::features::Draw;
 use super::map::FeatureMap;
 use super::sums::{Sums, System, parts};
 use super::tree::{Node, Place, Tree};
-use crate::data::{check_inputs, expect_count};
+use crate::data::{RowSums, check_inputs, expect_count};
 use crate::device::{Backend, Cuda, Host, caught, chosen};
 use crate::error::{Error, Result};
 use crate::fourier::Basis;
@@ -116,9 +116,14 @@ impl Accumulator {
 
     /// Number of rows that were added.
     pub fn rows(&self) -> u64 {
+        self.seen().rows()
+    }
+
+    /// Sums of hashes over these rows, by which a model knows what it was fitted to.
+    pub(super) fn seen(&self) -> RowSums {
         match &self.sums {
-            Located::Host(tree) => tree.rows(),
-            Located::Cuda(_, tree) => tree.rows(),
+            Located::Host(tree) => tree.seen(),
+            Located::Cuda(_, tree) => tree.seen(),
         }
     }
 
@@ -235,5 +240,5 @@ fn sum<B: Backend>(
             }
         }
     }
-    Ok(Node { rows: rows.len() as u64, sums })
+    Ok(Node { seen: RowSums::of_rows(&rows, inputs, Some(targets), weights), sums })
 }

@@ -5,12 +5,13 @@ use super::accumulator::Accumulator;
 use super::map::FeatureMap;
 use super::sums::{Class, Sums};
 use super::tree::{Node, Tree};
+use crate::data::RowSums;
 use crate::error::{Error, Result};
 use crate::linalg::Mat;
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"RFFBLRAC";
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 pub(super) fn write(map: &FeatureMap, tree: &Tree<Mat<f64>>) -> Result<Vec<u8>> {
     let mut out = MAGIC.to_vec();
@@ -20,7 +21,7 @@ pub(super) fn write(map: &FeatureMap, tree: &Tree<Mat<f64>>) -> Result<Vec<u8>> 
     out.extend_from_slice(map.as_bytes());
     put(&mut out, tree.nodes.len() as u64);
     for ((level, index), node) in &tree.nodes {
-        [u64::from(*level), *index, node.rows].into_iter().for_each(|number| put(&mut out, number));
+        [u64::from(*level), *index].into_iter().chain(node.seen.numbers()).for_each(|number| put(&mut out, number));
         for sums in &node.sums {
             put(&mut out, sums.classes.len() as u64);
             for (tasks, class) in &sums.classes {
@@ -89,9 +90,13 @@ impl<'a> Reader<'a> {
         let mut out = Accumulator::new(&map);
         for _ in 0..self.number()? {
             let place = (u32::try_from(self.number()?).ok().filter(|level| *level < 64)?, self.number()?);
-            let rows = self.number()?;
+            let mut seen = [0; 9];
+            for number in &mut seen {
+                *number = self.number()?;
+            }
+            let seen = RowSums::from_numbers(seen);
             let sums = out.shapes().into_iter().map(|shape| self.sums(shape)).collect::<Option<Vec<_>>>()?;
-            if let Err(problem) = out.insert(place, Node { rows, sums }) {
+            if let Err(problem) = out.insert(place, Node { seen, sums }) {
                 return Some(Err(problem));
             }
         }

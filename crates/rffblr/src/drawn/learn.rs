@@ -98,8 +98,9 @@ struct Search<'a, B> {
     observer: Observer<'a>,
     trace: Vec<Iteration>,
     stop: Stop,
-    /// Most steps of a search for frequencies.
+    /// Most steps of a search for frequencies, and of all that come after the one that is under way.
     steps: usize,
+    later: usize,
 }
 
 /// Multiplications that learning the features of the model may cost.
@@ -133,7 +134,7 @@ pub(crate) fn learn<B: Backend>(
     let Groups { groups, trace, stop } = kernels;
     let inputs = sample.inputs.ncols();
     let most_steps = ((STEPS.0 as f64 * effort) as usize).clamp(STEPS.0, STEPS.1);
-    let mut search = Search { sample, settings, backend, observer, trace, stop, steps: most_steps };
+    let mut search = Search { sample, settings, backend, observer, trace, stop, steps: most_steps, later: 0 };
     let most = features(sample.tasks());
     let quarter = most.min(FIRST_FEATURES.max(most / 2)).div_ceil(4).max(1);
     let draw = Draw::new(inputs, [quarter, quarter], settings.seed);
@@ -144,7 +145,9 @@ pub(crate) fn learn<B: Backend>(
     }
     let (features, work) = (features(found.len()), work(rows, effort) / found.len() as f64);
     let mut groups = Vec::new();
-    for state in found {
+    let count = found.len();
+    for (g, state) in found.into_iter().enumerate() {
+        search.later = (count - g - 1) * (KERNEL_STEPS[1] + most_steps.min(settings.max_iterations));
         let kernel = search.group(&state).kernel;
         let own = Draw::new(inputs, shares(&kernel, features), settings.seed);
         groups.push(search.grow(state, own, work)?);
@@ -167,11 +170,17 @@ impl<B: Backend> Search<'_, B> {
     }
 
     /// Takes a step down in the trace, and asks whether to go on.
-    fn seen(&mut self, objective: f64, active: usize, bandwidth: f64, noise: &[f64]) -> ControlFlow<()> {
+    fn seen(
+        &mut self,
+        objective: f64,
+        active: usize,
+        (bandwidth, noise): (f64, &[f64]),
+        left: Option<usize>,
+    ) -> ControlFlow<()> {
         let (number, noise_precision) = (self.trace.len() + 1, noise.iter().map(|noise| noise.recip()).collect());
-        let step = Iteration { restart: 0, number, objective, active, bandwidth, noise_precision };
+        let step = Iteration { restart: 0, number, objective, active, bandwidth, noise_precision, left };
         let go_on = (self.observer)(&step);
-        self.trace.push(step);
+        self.trace.push(Iteration { left: None, ..step });
         if go_on.is_break() {
             self.stop = Stop::Requested;
         }
@@ -190,7 +199,7 @@ impl<B: Backend> Search<'_, B> {
             let watch = |at: &[f64], objective: f64| {
                 first.get_or_insert(objective);
                 let (kernel, _, noise) = evidence.unpack(at);
-                self.seen(objective, draw.columns(), kernel.rbf.bandwidth, &noise)
+                self.seen(objective, draw.columns(), (kernel.rbf.bandwidth, &noise), None)
             };
             let from = Start { at: start.clone(), curvature: state.curvature.clone().times(rows.cells()) };
             if let Some(top) = climb(from, RANGE, steps, tolerance, |at| evidence.at(at), watch) {
@@ -288,7 +297,8 @@ impl<B: Backend> Search<'_, B> {
                 }
             }
             let (kernel, _, noise) = evidence.unpack(&at);
-            let go_on = self.seen(objective, draw.columns(), kernel.rbf.bandwidth, &noise);
+            let left = Some(steps - step + self.later);
+            let go_on = self.seen(objective, draw.columns(), (kernel.rbf.bandwidth, &noise), left);
             if in_vain == patience || go_on.is_break() {
                 break;
             }

@@ -247,6 +247,7 @@ impl FeatureMap {
             rows: sums.rows() as usize,
             weighting: self.weighting.map(|(meaning, _)| meaning),
         })
+        .with_training_rows(&sums.seen())
     }
 }
 

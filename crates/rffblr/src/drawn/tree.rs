@@ -1,6 +1,7 @@
 //! Sums over blocks, added in the shape of a binary tree over the numbers of the blocks.
 
 use super::sums::Sums;
+use crate::data::RowSums;
 use crate::device::Backend;
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ pub(super) type Place = (u32, u64);
 /// Sums of some blocks, for each group of tasks.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node<M> {
-    pub(super) rows: u64,
+    pub(super) seen: RowSums,
     pub(super) sums: Vec<Sums<M>>,
 }
 
@@ -60,8 +61,8 @@ impl<M: Clone> Tree<M> {
         (0..64).any(|level| self.nodes.contains_key(&(level, number >> level)))
     }
 
-    pub(super) fn rows(&self) -> u64 {
-        self.nodes.values().map(|node| node.rows).sum()
+    pub(super) fn seen(&self) -> RowSums {
+        self.nodes.values().map(|node| node.seen).fold(RowSums::default(), RowSums::merged)
     }
 
     /// Everything together, in the order of the blocks.
@@ -76,9 +77,9 @@ impl<M: Clone> Tree<M> {
 
     /// The same tree where matrices are brought elsewhere by `carry`.
     pub(super) fn carried<N>(self, carry: impl Fn(M) -> N) -> Tree<N> {
-        let node = |Node { rows, sums }: Node<M>| {
+        let node = |Node { seen, sums }: Node<M>| {
             let sums = sums.into_iter().map(|sums| sums.carried(&carry)).collect();
-            Node { rows, sums }
+            Node { seen, sums }
         };
         Tree { nodes: self.nodes.into_iter().map(|(place, sums)| (place, node(sums))).collect() }
     }
@@ -86,7 +87,7 @@ impl<M: Clone> Tree<M> {
 
 impl<M: Clone> Node<M> {
     fn add<B: Backend<Matrix = M>>(&mut self, backend: &B, other: Node<M>) {
-        self.rows += other.rows;
+        self.seen = self.seen.merged(other.seen);
         self.sums.iter_mut().zip(other.sums).for_each(|(own, other)| own.merge(backend, other));
     }
 }

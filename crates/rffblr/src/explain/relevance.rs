@@ -12,6 +12,10 @@ use rayon::prelude::*;
 /// background rows all pairs of which have a joint covariance.
 const OPERATIONS: f64 = 3e9;
 const PAIRED: usize = 32;
+/// Fewest background rows for a deviation, and the fewest inputs that have one, whatever it costs: it takes time in proportion to
+/// all columns, so that those of all inputs of a wide table would take the square of that.
+const FEWEST_PAIRED: usize = 4;
+const FEWEST_INPUTS: usize = 48;
 
 /// Shares of the variance of the prediction, inputs × tasks.
 ///
@@ -27,7 +31,8 @@ pub struct VarianceShares {
     /// What is more is interaction with other inputs.
     pub total: Mat<f64>,
     /// Posterior standard deviation of each `first_order`, over the rows in `std_background`; the variance of the
-    /// prediction that it is a share of is taken as known.
+    /// prediction that it is a share of is taken as known. NaN for inputs of a wide table, from about two thousand columns on, that
+    /// are not among those with the largest `total`.
     pub first_order_std: Mat<f64>,
     /// The same for `total`.
     pub total_std: Mat<f64>,
@@ -35,7 +40,8 @@ pub struct VarianceShares {
     pub signal_std: Vec<f64>,
     /// Background rows used for the variances.
     pub background: Vec<usize>,
-    /// Background rows used for their deviations.
+    /// Background rows used for their deviations. For an input that is the same in all of these, but not in all rows, half of
+    /// them are others, with the share that such rows have.
     pub std_background: Vec<usize>,
 }
 
@@ -46,7 +52,17 @@ impl Explainer<'_> {
         let (background, few) = (self.background(self.affordable_pairs()), self.background(self.affordable_joint()));
         let signal = self.signal(&background)?;
         let found = self.exchanged(&background);
-        let spread = self.model.function.by_task(|part| self.of_inputs(|_, columns| deviations(part, columns, &few)));
+        let judged = self.largest(&found, self.affordable_inputs());
+        let deviation = |part: Part<'_>, columns: &[usize]| match self.varied(&few, columns) {
+            Some(varied) => deviations(part, columns, &varied),
+            None => deviations(part, columns, &few),
+        };
+        let spread = self.model.function.by_task(|part| {
+            self.of_inputs(|input, columns| match judged[input] {
+                true => deviation(part, columns),
+                false => vec![(f64::NAN, f64::NAN); part.tasks()],
+            })
+        });
         let shares = |table: &[Vec<(f64, f64)>], pick: fn(&(f64, f64)) -> f64| {
             // A signal that does not vary leaves nothing to share.
             Mat::from_fn(self.inputs.len(), signal.len(), |input, c| match signal[c] > 0.0 {
@@ -107,6 +123,35 @@ impl Explainer<'_> {
         Ok((0..prediction.ncols()).map(task).collect())
     }
 
+    /// A background in which these columns vary, if they do not in this one: a rare value, without which the input would seem
+    /// to do nothing for certain.
+    fn varied(&self, few: &Background, columns: &[usize]) -> Option<Background> {
+        let first = few.rows[0];
+        let differs = |row: &usize| columns.iter().any(|&d| self.rows[(*row, d)] != self.rows[(first, d)]);
+        if few.rows.iter().any(differs) {
+            return None;
+        }
+        let rare: Vec<usize> = (0..self.share.len()).filter(|&row| self.share[row] > 0.0).filter(differs).collect();
+        let (half, count) = (few.rows.len() / 2, rare.len().min(few.rows.len() / 2));
+        if count == 0 {
+            return None;
+        }
+        let rare_share: f64 = rare.iter().map(|&row| self.share[row]).sum();
+        let chosen: Vec<usize> = (0..count).map(|i| rare[i * rare.len() / count]).collect();
+        let usual = &few.rows[..few.rows.len() - half];
+        let [of_usual, of_rare] = [usual, &chosen[..]].map(|rows| rows.iter().map(|&row| self.share[row]).sum::<f64>());
+        let share = |row: &usize| match differs(row) {
+            true => self.share[*row] / of_rare * rare_share,
+            false => self.share[*row] / of_usual * (1.0 - rare_share),
+        };
+        let rows = [usual, &chosen].concat();
+        Some(Background {
+            standardised: select_rows(self.standardised.as_ref(), &rows),
+            share: rows.iter().map(share).collect(),
+            rows,
+        })
+    }
+
     /// Background rows all pairs of which can be looked at for every input and task.
     fn affordable_pairs(&self) -> usize {
         let operations = |(tasks, part): &(Vec<usize>, Part<'_>)| match part {
@@ -117,8 +162,40 @@ impl Explainer<'_> {
         (OPERATIONS / (each * self.inputs.len()).max(1) as f64).sqrt() as usize
     }
 
+    /// Whether each input is among so many with the largest total variance: in any task the first of all, then the second …
+    fn largest(&self, found: &[Vec<(f64, f64)>], most: usize) -> Vec<bool> {
+        if most >= self.inputs.len() {
+            return vec![true; self.inputs.len()];
+        }
+        let order = |task: &Vec<(f64, f64)>| -> Vec<usize> {
+            let mut order: Vec<usize> = (0..task.len()).collect();
+            order.sort_by(|&a, &b| task[b].1.total_cmp(&task[a].1));
+            order
+        };
+        let orders: Vec<Vec<usize>> = found.iter().map(order).collect();
+        let (mut chosen, mut left) = (vec![false; self.inputs.len()], most);
+        for input in (0..self.inputs.len()).flat_map(|place| orders.iter().map(move |order| order[place])) {
+            if left > 0 && !chosen[input] {
+                (chosen[input], left) = (true, left - 1);
+            }
+        }
+        chosen
+    }
+
+    /// How many inputs can have deviations, over the fewest rows if not all can.
+    fn affordable_inputs(&self) -> usize {
+        let one = self.joint_cost(FEWEST_PAIRED) / self.inputs.len().max(1) as f64;
+        ((OPERATIONS / one) as usize).max(FEWEST_INPUTS)
+    }
+
     /// Background rows whose pairs can have their joint covariance computed for every input and task.
     fn affordable_joint(&self) -> usize {
+        let affordable = |rows: &usize| self.joint_cost(*rows) <= OPERATIONS;
+        (FEWEST_PAIRED..=PAIRED).rev().find(affordable).unwrap_or(FEWEST_PAIRED)
+    }
+
+    /// Operations behind the joint covariances of the pairs of so many background rows, for all inputs.
+    fn joint_cost(&self, rows: usize) -> f64 {
         let parts = self.model.function.parts();
         let (inputs, columns) = (self.inputs.len() as f64, self.standardised.ncols() as f64);
         let cost_of_part = |part: &Part<'_>, rows: usize| {
@@ -133,8 +210,7 @@ impl Explainer<'_> {
                 (part.terms() as f64, rank as f64, factors as f64, (rows * rows) as f64);
             inputs * pairs * (terms * columns + factors * rank * (terms + 2.0 * pairs) + pairs * columns)
         };
-        let cost = |rows: usize| parts.iter().map(|(_, part)| cost_of_part(part, rows)).sum::<f64>();
-        (4..=PAIRED).rev().find(|&rows| cost(rows) <= OPERATIONS).unwrap_or(4)
+        parts.iter().map(|(_, part)| cost_of_part(part, rows)).sum()
     }
 }
 

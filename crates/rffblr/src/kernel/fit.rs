@@ -12,9 +12,8 @@ use std::ops::ControlFlow;
 pub(crate) const LEARNING_ROWS: usize = 1500;
 /// Rows from which it is learned first, if there are more than twice as many.
 const FIRST_ROWS: usize = 300;
-/// A climb that starts where another ended, with fewer rows or other tasks, also ends when a step gains less than this share of what all
-/// of its steps have gained: the first was on the way to the same top. Not where features are drawn from the kernel, whose
-/// own search is long and goes on from there.
+/// A climb that only tries something, from where another ended, also ends when a step gains less than this share of what all of its
+/// steps have gained. The kernel itself is climbed to the top: on the way are plateaus with more to gain behind them.
 pub(super) const OF_CLIMB: f64 = 0.02;
 /// Most steps of a climb that only tries something.
 const FEW_STEPS: usize = 15;
@@ -77,20 +76,24 @@ impl<'a> Search<'a> {
     /// Climbs with the rows of this problem, or a sample of them, until there is nothing to gain.
     pub(crate) fn climb(&mut self, problem: &Problem, earlier: Option<&Climbed>) -> Result<Climbed> {
         let part = problem.part(LEARNING_ROWS, self.settings.seed);
-        self.steps(part.as_ref().unwrap_or(problem), earlier, usize::MAX)
+        self.steps(part.as_ref().unwrap_or(problem), earlier, (usize::MAX, 0.0))
     }
 
     /// Climbs by a few steps: what similar targets would change.
     pub(crate) fn attempt(&mut self, problem: &Problem, earlier: &Climbed) -> Result<Climbed> {
-        self.steps(problem, Some(earlier), FEW_STEPS)
+        let drawn = matches!(self.settings.form, Form::Drawn { .. });
+        self.steps(problem, Some(earlier), (FEW_STEPS, if drawn { 0.0 } else { OF_CLIMB }))
     }
 
-    fn steps(&mut self, problem: &Problem, earlier: Option<&Climbed>, most: usize) -> Result<Climbed> {
+    fn steps(
+        &mut self,
+        problem: &Problem,
+        earlier: Option<&Climbed>,
+        (most, of_climb): (usize, f64),
+    ) -> Result<Climbed> {
         // Where it starts counts too, and so do earlier climbs.
         let steps = self.settings.max_iterations.saturating_sub(self.spent + 1).min(most);
         let (mut trace, rows) = (Vec::new(), self.rows);
-        let drawn = matches!(self.settings.form, Form::Drawn { .. });
-        let of_climb = if earlier.is_some() && !drawn { OF_CLIMB } else { 0.0 };
         let earlier = earlier.map(|earlier| &earlier.learned);
         let learned =
             learn(problem, Prior::Typical, earlier, (steps, of_climb), self.threads, |kernel, noise, objective| {
@@ -101,6 +104,7 @@ impl<'a> Search<'a> {
                     active: rows,
                     bandwidth: kernel.rbf.bandwidth,
                     noise_precision: vec![1.0 / noise],
+                    left: None,
                 });
                 trace.last().map_or(ControlFlow::Continue(()), self.observer)
             })?;

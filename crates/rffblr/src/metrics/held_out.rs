@@ -1,7 +1,7 @@
 //! Scores over the folds of a cross-validation, all held-out cells together, and the record of such a check.
 
 use super::scores::{number_or_nan, numbers_or_nan};
-use super::{CellScores, MetricsError, ReferenceMean, Scores, Spread, task_r2};
+use super::{CellScores, MetricsError, ReferenceMean, Scores, Spread};
 use crate::linalg::{Mat, select_rows};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -97,9 +97,9 @@ impl HeldOut {
 /// Scores over all held-out cells of all folds, with the standard errors of R².
 ///
 /// R² is 1 − Σ(y − ŷ)² / Σ(y − ȳ)² with the sums, and the mean ȳ, over the cells of all folds: not the mean of the folds'
-/// own R², which is noisy and too low where folds are small. A standard error is the jackknife's over K folds,
-/// √((K − 1)/K Σₖ (R²₋ₖ − mean)²), where R²₋ₖ leaves the cells of fold k out; it is NaN with fewer than two folds, and if
-/// what is left of a target without some fold never varies.
+/// own R², which is noisy and too low where folds are small. A standard error is that of a ratio over K folds to first order,
+/// √(K/(K − 1) Σₖ (aₖ − (1 − R²) bₖ)²) / Σₖ bₖ, with aₖ and bₖ the parts of fold k in the two sums: unlike the jackknife's it
+/// is defined if what is left of a target without some fold hardly varies. It is NaN with fewer than two folds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutOfFold {
     /// All scores; relative errors are relative to the mean of the held-out cells.
@@ -118,42 +118,46 @@ impl OutOfFold {
         let all = stacked(&folds.iter().collect::<Vec<_>>())?;
         let scores = all.scores(LEVEL, ReferenceMean::Test)?;
         let tasks = all.truth.ncols();
-        let varies: Vec<bool> = (0..tasks).map(|c| all.varies(c)).collect();
-        let mut without = Vec::with_capacity(folds.len());
-        for k in 0..folds.len() {
-            let others: Vec<&HeldOut> =
-                folds.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, fold)| fold).collect();
-            let others = stacked(&others)?;
-            without.push(if others.truth.nrows() == 0 {
-                vec![f64::NAN; tasks]
-            } else {
-                task_r2(others.truth.as_ref(), others.mean.as_ref())?.per_task
-            });
-        }
-        // A fold without a cell of a task has no say in its error.
+        // Of each task that varies, what each fold that has a cell of it moves its R² by.
+        let moves: Vec<Option<Vec<f64>>> = (0..tasks).map(|c| all.varies(c).then(|| moves(folds, &all, c))).collect();
+        // A fold without a cell has no say in an error.
         let has = |k: usize, c: usize| folds[k].truth.col_as_slice(c).iter().any(|y| !y.is_nan());
-        let of_task = |c: usize| {
-            let folds = (0..folds.len()).filter(|&k| has(k, c));
-            jackknife(&folds.map(|k| without[k][c]).collect::<Vec<f64>>())
+        let of_task = |c: usize| match &moves[c] {
+            Some(moves) => standard_error((0..folds.len()).filter(|&k| has(k, c)).map(|k| moves[k])),
+            None => f64::NAN,
         };
-        let mean = |r2: &Vec<f64>| {
-            let count = varies.iter().filter(|varies| **varies).count();
-            r2.iter().zip(&varies).filter(|(_, varies)| **varies).map(|(r2, _)| r2).sum::<f64>() / count as f64
-        };
+        let count = moves.iter().flatten().count() as f64;
+        let mean = |k: usize| moves.iter().flatten().map(|moves| moves[k]).sum::<f64>() / count;
         let scored = (0..folds.len()).filter(|&k| (0..tasks).any(|c| has(k, c)));
-        let task_r2_se = jackknife(&scored.map(|k| mean(&without[k])).collect::<Vec<f64>>());
+        let task_r2_se = standard_error(scored.map(mean));
         Ok(OutOfFold { scores, task_r2_se, r2_se: (0..tasks).map(of_task).collect() })
     }
 }
 
-/// √((K − 1)/K Σ (θₖ − mean)²) for the K values that leave one fold out each; NaN for fewer than two.
-fn jackknife(values: &[f64]) -> f64 {
-    let count = values.len() as f64;
-    if values.len() < 2 {
-        return f64::NAN;
-    }
-    let mean = values.iter().sum::<f64>() / count;
-    ((count - 1.0) / count * values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()).sqrt()
+/// What each fold moves the R² of a task by, to first order: ((1 − R²) bₖ − aₖ) / Σ b, with aₖ the squared errors of the fold
+/// and bₖ its squared deviations from the mean of all cells, which moves nothing to first order.
+fn moves(folds: &[HeldOut], all: &HeldOut, task: usize) -> Vec<f64> {
+    let cells = || all.truth.col_as_slice(task).iter().copied().filter(|y| !y.is_nan());
+    // Divided by the largest, no square overflows.
+    let largest = cells().fold(f64::MIN_POSITIVE, |largest, y| largest.max(y.abs()));
+    let mean = cells().map(|y| y / largest).sum::<f64>() / cells().count() as f64;
+    let range = cells().fold(f64::MIN_POSITIVE, |range, y| range.max((y / largest - mean).abs()));
+    let parts = |fold: &HeldOut| {
+        let pairs = fold.truth.col_as_slice(task).iter().zip(fold.mean.col_as_slice(task));
+        pairs.filter(|(y, _)| !y.is_nan()).fold((0.0, 0.0), |(a, b), (y, predicted)| {
+            let (error, deviation) = ((y / largest - predicted / largest) / range, (y / largest - mean) / range);
+            (a + error * error, b + deviation * deviation)
+        })
+    };
+    let parts: Vec<(f64, f64)> = folds.iter().map(parts).collect();
+    let (errors, spread) = parts.iter().fold((0.0, 0.0), |(a, b), part| (a + part.0, b + part.1));
+    parts.iter().map(|(a, b)| (errors / spread * b - a) / spread).collect()
+}
+
+/// √(K/(K − 1) Σ dₖ²) of what K folds move a score by; NaN for fewer than two.
+fn standard_error(moves: impl Iterator<Item = f64>) -> f64 {
+    let (count, squares) = moves.fold((0.0, 0.0), |(count, squares), d| (count + 1.0, squares + d * d));
+    if count < 2.0 { f64::NAN } else { (count / (count - 1.0) * squares).sqrt() }
 }
 
 /// The rows of all folds, one below the other; deviations only if every fold has them.
@@ -259,6 +263,11 @@ pub struct Check {
     /// there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unscored: Vec<usize>,
+    /// Of each task, how many times as wide as by the normal distribution its intervals must be to hold what they promise on the
+    /// rows that were held out; 1 where that may be chance. Empty if all are. The coverage among the scores is that of the wider
+    /// intervals, those of each fold by what the others show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wider: Vec<f64>,
 }
 
 impl Check {
@@ -279,7 +288,7 @@ impl Check {
         )
     }
 
-    /// What the scores of targets with these names leave out, a sentence for each.
+    /// What to know of the scores and intervals of targets with these names, a sentence for each.
     pub fn notes(&self, targets: &[String]) -> Vec<String> {
         let tell = |(name, &folds): (&String, &usize)| {
             format!(
@@ -287,7 +296,14 @@ impl Check {
                 self.folds
             )
         };
-        targets.iter().zip(&self.unscored).filter(|(_, folds)| **folds > 0).map(tell).collect()
+        let wider = |(name, factor): (&String, &f64)| {
+            format!(
+                "Intervals of \"{name}\" are {factor:.2} times as wide as the model alone would have them: they held too few of the \
+                 rows it has not seen."
+            )
+        };
+        let unscored = targets.iter().zip(&self.unscored).filter(|(_, folds)| **folds > 0).map(tell);
+        unscored.chain(targets.iter().zip(&self.wider).filter(|(_, factor)| **factor > 1.0).map(wider)).collect()
     }
 
     /// How rows were held out, in words.
@@ -300,8 +316,10 @@ impl Check {
 
     /// What a model file must hold for the check to belong to a model with this many tasks.
     pub(crate) fn fits(&self, tasks: usize) -> bool {
-        let listed = self.unscored.is_empty() || self.unscored.len() == tasks;
-        listed
+        let listed = |count: usize| count == 0 || count == tasks;
+        let wider = listed(self.wider.len()) && self.wider.iter().all(|factor| factor.is_finite() && *factor >= 1.0);
+        wider
+            && listed(self.unscored.len())
             && [&self.model, &self.ridge, &self.mean].iter().all(|method| {
                 let each = &method.scores.per_task;
                 let optional =

@@ -12,9 +12,11 @@ use super::waves::Waves;
 use super::{ErrorQuantiles, Function, Model, Prediction};
 use crate::data::{Encoder, SetAside, Standardiser};
 use crate::error::{Error, Result};
+use crate::files::read_text_within;
 use crate::fourier::Scales;
 use crate::kernel::{Kernel, Machines, Member, Shared};
 use crate::linalg::Mat;
+use crate::memory::require;
 use crate::metrics::Check;
 use crate::settings::Settings;
 use crate::steps::{Iteration, Stop};
@@ -28,6 +30,9 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::error::Category;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// What the `format` field says.
@@ -179,8 +184,12 @@ struct StoredGroup {
 #[serde(deny_unknown_fields)]
 struct Training {
     rows: usize,
+    /// Empty if the data came in blocks.
     sha256: String,
-    /// Of the inputs alone, unless the rows themselves are there.
+    /// Of the sums over the rows, unless the rows themselves are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows_sha256: Option<String>,
+    /// The same of the inputs alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     inputs_sha256: Option<String>,
     /// What row weights meant, if there were any.
@@ -322,7 +331,8 @@ impl Model {
             training: Training {
                 rows: self.rows,
                 sha256: self.fingerprint.clone(),
-                inputs_sha256: self.input_fingerprint.clone(),
+                rows_sha256: self.row_fingerprints.as_ref().and_then(|known| known.whole.clone()),
+                inputs_sha256: self.row_fingerprints.as_ref().map(|known| known.inputs.clone()),
                 weights: self.weighting.map(|weights| weights.meaning().into()),
                 set_aside: self.set_aside.clone(),
                 stop: self.stop,
@@ -388,15 +398,31 @@ impl From<&Machines> for StoredMachine {
     }
 }
 
+/// No model has a larger file: most of it are the rows of an exact fit.
+const MOST_BYTES: u64 = 4 << 30;
+/// Memory that a file takes while it is read, for each of its bytes: the text, its values, the model.
+const BYTES_EACH: f64 = 5.0;
+
 fn read(path: &Path) -> Result<String> {
-    std::fs::read_to_string(path).map_err(Error::io(path))
+    // What does not even begin as one is not read to its end, which there may not be.
+    let mut start = Vec::new();
+    let mut file = File::open(path).map_err(Error::io(path))?;
+    file.by_ref().take(512).read_to_end(&mut start).map_err(Error::io(path))?;
+    if start.trim_ascii_start().first().is_some_and(|first| *first != b'{') {
+        return Err(in_file(path, NO_OBJECT.to_owned()));
+    }
+    let bytes = file.metadata().map_err(Error::io(path))?.len();
+    let what = format!("the model file {}", path.display());
+    require(BYTES_EACH * bytes.min(MOST_BYTES) as f64, what, "end other programs, or fit a model to fewer rows")?;
+    read_text_within(start.as_slice().chain(file), MOST_BYTES).map_err(Error::io(path))
 }
+
+const NO_OBJECT: &str = "not a model file: the JSON is not an object; name a file of a saved model";
 
 fn in_file(path: &Path, problem: String) -> Error {
     Error::ModelFile { path: Some(path.to_owned()), problem }
 }
 
-/// The model, if what is stored makes one. An error here is not damage to the file: the checksum has matched.
 /// A model file with the checksum that belongs to what it says; `None` if it is no JSON object.
 pub fn with_checksum(text: &str) -> Option<String> {
     let mut value: Value = serde_json::from_str(text).ok()?;
@@ -406,6 +432,7 @@ pub fn with_checksum(text: &str) -> Option<String> {
     serde_json::to_string(&value).ok()
 }
 
+/// The model, if what is stored makes one. An error here is not damage to the file: the checksum has matched.
 fn model_of(stored: Stored) -> std::result::Result<Model, String> {
     let model = Model::try_from(stored).and_then(|model| computes(&model).map(|()| model));
     model.map_err(|problem| format!("{problem}; fit the model again"))
@@ -425,10 +452,14 @@ fn computes(model: &Model) -> std::result::Result<(), String> {
 }
 
 fn parse(text: &str) -> std::result::Result<Stored, String> {
-    let mut value: Value = serde_json::from_str(text)
-        .map_err(|e| format!("not a complete JSON file ({e}); it may be truncated, fit the model again"))?;
-    let fields =
-        value.as_object_mut().ok_or("not a model file: the JSON is not an object; name a file of a saved model")?;
+    let mut value: Value = serde_json::from_str(text).map_err(|e| match e.classify() {
+        Category::Eof => format!("the file ends too early ({e}); take another copy, or fit the model again"),
+        _ if e.to_string().contains("recursion limit") => {
+            format!("its JSON is nested deeper than that of any model ({e}); name a file of a saved model")
+        }
+        _ => format!("not a model file: it is not JSON ({e}); name a file of a saved model, or take an undamaged copy"),
+    })?;
+    let fields = value.as_object_mut().ok_or(NO_OBJECT)?;
     if fields.get("format").and_then(Value::as_str) != Some(FORMAT) {
         return Err(format!("not a model file: `format` is not \"{FORMAT}\"; name a file of a saved model"));
     }

@@ -35,6 +35,14 @@ impl Part<'_> {
             Part::Kernel(machine) => machine.inputs.nrows(),
         }
     }
+
+    /// How many tasks it is of.
+    pub(crate) fn tasks(&self) -> usize {
+        match self {
+            Part::Waves(waves) => waves.posterior.mean.ncols(),
+            Part::Kernel(machine) => machine.coefficients.ncols(),
+        }
+    }
 }
 
 impl Function {

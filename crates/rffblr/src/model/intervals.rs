@@ -2,13 +2,15 @@
 
 use super::Model;
 use crate::error::{Error, Result};
-use crate::metrics::HeldOut;
+use crate::metrics::{HeldOut, LEVEL};
 use crate::normal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Least number of held-out cells of a task whose quantiles are worth keeping.
 const LEAST: usize = 1000;
+/// Least number of held-out cells of a task that can show its intervals to be too narrow.
+const FEWEST: usize = 30;
 /// Quantiles are kept for the probabilities 1/STEPS to (STEPS − 1)/STEPS.
 const STEPS: usize = 200;
 
@@ -31,6 +33,15 @@ impl ErrorQuantiles {
             (1..STEPS).map(|k| at(&errors, k as f64 / STEPS as f64)).collect()
         };
         ErrorQuantiles((0..held_out.truth.ncols()).map(of_task).collect())
+    }
+
+    /// Those of the normal distribution, so many times as far out for each task.
+    pub(super) fn wider(factors: &[f64]) -> ErrorQuantiles {
+        let of_task = |&factor: &f64| match factor > 1.0 {
+            true => (1..STEPS).map(|k| factor * normal::quantile(k as f64 / STEPS as f64)).collect(),
+            false => Vec::new(),
+        };
+        ErrorQuantiles(factors.iter().map(of_task).collect())
     }
 
     /// The quantile of a task's errors in units of the standard deviation. Beyond the outermost that are kept, the tail is
@@ -59,6 +70,49 @@ impl ErrorQuantiles {
             false => Err(format!("`error_quantiles` needs {tasks} rising lists of {} numbers", STEPS - 1)),
         }
     }
+}
+
+/// Intervals that are too narrow, as refits show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Widening {
+    /// How many times as wide they must be.
+    pub factor: f64,
+    /// The share of held-out cells in intervals so wide, those of each fold widened by what the other folds show.
+    pub coverage: f64,
+}
+
+/// By how much intervals of a task must be wider to hold what they promise, [`LEVEL`], of the cells that these folds held
+/// out; `None` if they hold it, or if chance may be why they do not: fewer than that by no more than two standard errors, of
+/// single cells or of whole folds, whichever is larger. Rows of one group or time are not independent, folds are.
+pub fn widening(folds: &[HeldOut], task: usize) -> Option<Widening> {
+    let far = |fold: &HeldOut| -> Vec<f64> {
+        let cells = (0..fold.truth.nrows()).map(|n| fold.z(n, task).abs());
+        cells.filter(|z| z.is_finite()).collect()
+    };
+    let folds: Vec<Vec<f64>> = folds.iter().map(far).filter(|cells| !cells.is_empty()).collect();
+    let usual = normal::quantile(0.5 + 0.5 * LEVEL);
+    let inside = |cells: &[f64], end: f64| cells.iter().filter(|z| **z <= end).count() as f64;
+    let (cells, count) = (folds.iter().map(Vec::len).sum::<usize>(), folds.len() as f64);
+    if cells < FEWEST || folds.len() < 3 {
+        return None;
+    }
+    let share = |fold: &Vec<f64>| inside(fold, usual) / fold.len() as f64;
+    let mean = folds.iter().map(share).sum::<f64>() / count;
+    let spread = folds.iter().map(|fold| (share(fold) - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let error = (spread / count).max(LEVEL * (1.0 - LEVEL) / cells as f64).sqrt();
+    let all = folds.iter().map(|fold| inside(fold, usual)).sum::<f64>() / cells as f64;
+    if all + 2.0 * error >= LEVEL {
+        return None;
+    }
+    let end_without = |left: usize| {
+        let others = folds.iter().enumerate().filter(|(k, _)| *k != left);
+        let mut others: Vec<f64> = others.flat_map(|(_, cells)| cells.iter().copied()).collect();
+        others.sort_unstable_by(f64::total_cmp);
+        at(&others, LEVEL).max(usual)
+    };
+    let held: f64 = folds.iter().enumerate().map(|(k, cells)| inside(cells, end_without(k))).sum();
+    // No fold has this number: it leaves none out.
+    Some(Widening { factor: end_without(folds.len()) / usual, coverage: held / cells as f64 })
 }
 
 /// The value below which a share p of sorted numbers lies, between neighbours by a straight line.
@@ -126,5 +180,46 @@ mod tests {
         }
         let few = ErrorQuantiles::new(&rows(100));
         assert_eq!(few.quantile(0, 0.9), normal::quantile(0.9));
+    }
+
+    /// Folds of 40 groups of ten rows each, with errors `apart` standard deviations wide that the rows of a group share in part.
+    fn grouped(apart: f64, shared: f64) -> Vec<HeldOut> {
+        let spread = |n: usize| normal::quantile(((n as f64 + 0.5) * 0.618_033_988_75).fract().clamp(1e-6, 1.0 - 1e-6));
+        let error = |row: usize| apart * (shared.sqrt() * spread(row / 10 + 500) + (1.0 - shared).sqrt() * spread(row));
+        let fold = |k: usize| {
+            let truth = Mat::from_fn(80, 1, |n, _| 3.0 + error(80 * k + n));
+            HeldOut::new(truth, Mat::full(80, 1, 3.0), Some(Mat::full(80, 1, 1.0)))
+        };
+        (0..5).map(fold).collect()
+    }
+
+    #[test]
+    fn intervals_that_refits_show_to_be_too_narrow_are_widened() {
+        // Errors twice as large as promised: 59 of 100 cells inside, and twice as wide intervals hold 90.
+        for shared in [0.0, 0.5] {
+            let found = widening(&grouped(2.0, shared), 0).unwrap();
+            assert!((found.factor - 2.0).abs() < 0.2, "{found:?}");
+            assert!((found.coverage - 0.9).abs() < 0.04, "{found:?}");
+            let wide = ErrorQuantiles::wider(&[found.factor, 1.0]);
+            assert!(wide.check(2).is_ok());
+            for p in [0.001, 0.05, 0.3, 0.5, 0.95, 0.9999] {
+                assert!((wide.quantile(0, p) - found.factor * normal::quantile(p)).abs() < 1e-2, "{p}");
+                assert_eq!(wide.quantile(1, p), normal::quantile(p));
+            }
+        }
+        // As large as promised, smaller, or of too few cells and folds.
+        assert_eq!(widening(&grouped(1.0, 0.0), 0), None);
+        assert_eq!(widening(&grouped(0.5, 0.5), 0), None);
+        assert_eq!(widening(&grouped(3.0, 0.0)[..2], 0), None);
+        let few: Vec<HeldOut> = grouped(3.0, 0.0).iter().map(|fold| fold.select(&[0, 1, 2])).collect();
+        assert_eq!(widening(&few, 0), None);
+    }
+
+    /// One fold of five that is far off says that groups differ, not how far the next one will be off.
+    #[test]
+    fn one_bad_fold_is_not_enough() {
+        let mut folds = grouped(1.0, 0.0);
+        folds[2] = grouped(2.0, 0.0).swap_remove(2);
+        assert_eq!(widening(&folds, 0), None);
     }
 }

@@ -21,12 +21,12 @@ mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use fit::{fit, fit_observed};
-pub use intervals::ErrorQuantiles;
+pub use intervals::{ErrorQuantiles, Widening, widening};
 pub use needs::memory_of_fit;
 pub use prediction::{Laws, Prediction, PredictionColumns};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, SetAside, Standardiser, Weights, check_inputs, expect_count};
+use crate::data::{Dataset, Encoder, RowSums, SetAside, Standardiser, Weights, check_inputs, expect_count};
 use crate::device::{Cuda, caught, chosen};
 use crate::error::{Error, Result};
 use crate::kernel::LeftOut;
@@ -40,7 +40,7 @@ pub(crate) use choose::{Learning, learn, transformed};
 pub(crate) use drawn::{Drawn, DrawnMember};
 pub(crate) use fit::rounding_of;
 pub(crate) use function::{Function, Part};
-pub(crate) use needs::expect_memory;
+pub(crate) use needs::{exact_bytes, expect_memory};
 pub(crate) use posterior::{Inverse, Posterior, Shape};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -66,15 +66,31 @@ pub struct Model {
     trace: Vec<Iteration>,
     stop: Stop,
     rows: usize,
+    /// Of the data as a whole; empty where these came in blocks.
     fingerprint: String,
-    /// Of the inputs alone, for a model that does not keep them.
-    input_fingerprint: Option<String>,
+    row_fingerprints: Option<RowFingerprints>,
+    /// Of some of the training rows that stand for all.
+    sample: Option<String>,
     weighting: Option<Weights<()>>,
     set_aside: Vec<SetAside>,
     encoder: Option<Encoder>,
     check: Option<Check>,
     error_quantiles: Option<Arc<ErrorQuantiles>>,
     writer: String,
+}
+
+/// By which the training rows are known again in any order, by a model that does not keep them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RowFingerprints {
+    /// Of inputs, targets and weights; a file of an earlier version has none.
+    pub(crate) whole: Option<String>,
+    pub(crate) inputs: String,
+}
+
+impl RowFingerprints {
+    fn of(rows: &RowSums) -> RowFingerprints {
+        RowFingerprints { whole: Some(rows.text()), inputs: rows.input_text() }
+    }
 }
 
 /// What a model is made of, where its training data are not at hand as a whole.
@@ -107,7 +123,8 @@ impl Model {
             stop: parts.stop,
             rows: parts.rows,
             fingerprint: String::new(),
-            input_fingerprint: None,
+            row_fingerprints: None,
+            sample: None,
             weighting: parts.weighting,
             set_aside: Vec::new(),
             encoder: None,
@@ -121,7 +138,20 @@ impl Model {
     pub fn with_training_data(mut self, data: &Dataset) -> Model {
         (self.rows, self.fingerprint) = (data.rows(), data.fingerprint());
         let keeps_rows = matches!(self.function, Function::Kernel(_));
-        self.input_fingerprint = (!keeps_rows).then(|| data.input_fingerprint());
+        self.row_fingerprints = (!keeps_rows).then(|| RowFingerprints::of(&data.row_sums()));
+        self
+    }
+
+    /// The same for one whose data were never in memory as a whole.
+    pub(crate) fn with_training_rows(mut self, rows: &RowSums) -> Model {
+        (self.rows, self.row_fingerprints) = (rows.rows() as usize, Some(RowFingerprints::of(rows)));
+        self
+    }
+
+    /// From now on some of the training rows, as who calls knows that they are, do for what is computed of all of them. A
+    /// kernel machine needs all of them, and a file does not keep this.
+    pub fn with_training_sample(mut self, data: &Dataset) -> Model {
+        self.sample = Some(data.fingerprint());
         self
     }
 
@@ -305,10 +335,15 @@ impl Model {
 
     fn check_training_data(&self, data: &Dataset) -> Result<()> {
         // The rows too: a file may say anything.
-        if data.fingerprint() == self.fingerprint && data.rows() == self.rows {
-            return Ok(());
+        let is_same = match &self.function {
+            // Each of its rows is judged by itself.
+            Function::Drawn(_) => self.sample == Some(data.fingerprint()) || self.is_fitted_to(data) == Some(true),
+            _ => data.fingerprint() == self.fingerprint && data.rows() == self.rows,
+        };
+        match is_same {
+            true => Ok(()),
+            false => Err(Error::OtherData("leave-one-out")),
         }
-        Err(Error::OtherData("leave-one-out"))
     }
 
     /// Keeps how the inputs were made from a table, so that the model predicts from tables of the same kind.
@@ -395,9 +430,11 @@ impl Model {
         self.rows
     }
 
-    /// SHA-256 of the training data.
-    pub fn fingerprint(&self) -> &str {
-        &self.fingerprint
+    /// SHA-256 of the training data, or of the sums over their rows if they came in blocks ([`RowSums`](crate::data::RowSums));
+    /// `None` if it is not known.
+    pub fn fingerprint(&self) -> Option<&str> {
+        let of_rows = || self.row_fingerprints.as_ref()?.whole.as_deref();
+        Some(self.fingerprint.as_str()).filter(|text| !text.is_empty()).or_else(of_rows)
     }
 
     /// Target cells that were not learned from, because they are far outside what all others are.

@@ -7,6 +7,12 @@ use crate::kernel::LEARNING_ROWS;
 use crate::memory::{of_doubles, require};
 use crate::settings::{Form, Settings};
 
+/// Bytes that kernel, factor and inverse of so many rows take, or the search for the kernel, which has eight matrices of its rows.
+pub(crate) fn exact_bytes(rows: usize) -> f64 {
+    let square = |size: usize| of_doubles(size, size);
+    (10.0 * square(rows.min(LEARNING_ROWS))).max(5.0 * square(rows))
+}
+
 /// Bytes that a fit will have in use at once, about and rather more than less, beside the data themselves.
 pub fn memory_of_fit(data: &Dataset, settings: &Settings) -> f64 {
     let (rows, inputs, tasks) = (data.rows(), data.inputs().ncols(), data.targets().ncols());
@@ -14,8 +20,7 @@ pub fn memory_of_fit(data: &Dataset, settings: &Settings) -> f64 {
     // Standardised, a part of the rows, and what a block of them is multiplied by.
     let tables = 3.0 * of_doubles(rows, inputs) + 6.0 * of_doubles(rows, tasks);
     let square = |size: usize| of_doubles(size, size);
-    // The search for a kernel has eight matrices of its rows; then those of a model have kernel, factor and inverse.
-    let kernel = (10.0 * square(rows.min(LEARNING_ROWS))).max(5.0 * square(rows));
+    let kernel = exact_bytes(rows);
     tables
         + match &settings.form {
             Form::Automatic | Form::Kernel => kernel,

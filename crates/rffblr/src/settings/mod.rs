@@ -10,6 +10,9 @@ pub use table::{PRESETS, SETTINGS, Setting};
 
 use crate::error::{Error, Result};
 use crate::fourier::{Directions, Offsets, Spectrum};
+use crate::kernel::LEARNING_ROWS;
+use crate::memory::{RESERVE, available};
+use crate::model::exact_bytes;
 use crate::table::number_text;
 use serde::{Deserialize, Serialize};
 
@@ -459,11 +462,11 @@ impl Settings {
         self.device.expect()
     }
 
-    /// The same with the form that is used for so many rows.
+    /// The same with the form that is used for so many rows: the automatic one is drawn above [`EXACT_ROWS`], and where the
+    /// exact kernel does not fit in the memory that is left.
     pub fn for_rows(&self, rows: usize) -> Settings {
         let form = match &self.form {
-            Form::Automatic if rows > EXACT_ROWS => Form::DRAWN,
-            Form::Automatic => Form::Kernel,
+            Form::Automatic => automatic(rows, available()),
             form => form.clone(),
         };
         Settings { form, ..self.clone() }
@@ -492,6 +495,14 @@ impl Settings {
     }
 }
 
+/// The form for so many rows and so much memory.
+fn automatic(rows: usize, available: Option<u64>) -> Form {
+    // With fewer rows drawn features need as much, since their kernel is learned from these rows.
+    let is_large = rows > LEARNING_ROWS;
+    let fits = available.is_none_or(|bytes| exact_bytes(rows) <= bytes.saturating_sub(RESERVE) as f64);
+    if rows > EXACT_ROWS || (is_large && !fits) { Form::DRAWN } else { Form::Kernel }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings::DEFAULT
@@ -513,5 +524,23 @@ fn at_least_one(name: &'static str, value: usize) -> Result<()> {
     match value {
         0 => wrong(name, "must be at least 1".into()),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_rows_whose_kernel_does_not_fit_are_drawn() {
+        // 3000 rows take 5·8·3000² bytes, which is 360 MB.
+        let [little, enough] = [300, 500].map(|megabytes| Some(megabytes * 1_000_000));
+        assert_eq!(automatic(3000, enough), Form::Kernel);
+        assert_eq!(automatic(3000, little), Form::DRAWN);
+        assert_eq!(automatic(3000, None), Form::Kernel);
+        assert_eq!(automatic(3001, None), Form::DRAWN);
+        // Too few for drawn features to need less.
+        assert_eq!(automatic(1500, Some(0)), Form::Kernel);
+        assert_eq!(Settings::EXACT.for_rows(20_000).form, Form::Kernel);
     }
 }

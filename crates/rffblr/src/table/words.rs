@@ -1,5 +1,11 @@
 //! Names, cells and numbers of a table as messages show them.
 
+/// Spellings of a missing value in text, the errors of spreadsheets among them; letters in either case.
+pub const MISSING_WORDS: [&str; 17] = [
+    "", ".", "NA", "NaN", "-NaN", "?", "N/A", "null", "none", "#N/A", "#N/D", "#NULL!", "#VALUE!", "#DIV/0!", "#REF!",
+    "#NUM!", "#NAME?",
+];
+
 /// Text from a file, quoted, on one line and short enough for a message.
 pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;

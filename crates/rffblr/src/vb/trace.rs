@@ -14,6 +14,7 @@ impl Iteration {
             active: design.columns(),
             bandwidth: design.scales.bandwidth,
             noise_precision: q.noise.iter().map(|t| t.mean()).collect(),
+            left: None,
         }
     }
 }

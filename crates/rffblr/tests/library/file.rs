@@ -98,6 +98,20 @@ fn damage_anywhere_is_noticed() {
     assert!(changed > 50);
 }
 
+#[test]
+fn what_is_wrong_with_the_text_is_said() {
+    let problem = |text: &str| Model::from_json(text).unwrap_err().to_string();
+    assert!(problem("{\"format\": \"rffblr-mo").contains("the file ends too early"));
+    for start in ["[", "{\"a\":"] {
+        let deep = problem(&start.repeat(1000));
+        assert!(
+            deep.contains("nested deeper than that of any model") && !deep.contains("fit the model again"),
+            "{deep}"
+        );
+    }
+    assert!(problem("a,b\n1,2\n").contains("it is not JSON"));
+}
+
 /// Signs a changed file anew, so that only the checks behind the checksum are left.
 fn waves(file: &mut Value) -> &mut Value {
     &mut file["function"]["cosines"]["waves"]
@@ -212,10 +226,14 @@ fn a_check_is_kept_and_holds_no_row() {
         ridge: scores.clone(),
         mean: scores,
         unscored: Vec::new(),
+        wider: vec![1.0, 2.0],
     };
     let text = fit(&data, &settings).unwrap().with_check(found.clone()).unwrap().to_json().unwrap();
     let loaded = Model::from_json(&text).unwrap();
     assert_eq!((loaded.check(), loaded.to_json().unwrap()), (Some(&found), text.clone()));
+    // The intervals of a target that the check found too narrow are wider, also after loading; the deviations are as they were.
+    let ends = loaded.reach(0.9).unwrap();
+    assert!((ends[1].1 / ends[0].1 - 2.0).abs() < 1e-9 && (ends[1].0 / ends[0].0 - 2.0).abs() < 1e-9);
     for n in 0..30 {
         assert!(!text.contains(&data.targets()[(n, 0)].to_string()), "row {n}");
     }

@@ -36,7 +36,7 @@ fn notes(rows: usize, columns: Vec<Column>) -> Vec<Note> {
     let roles = Roles { targets: vec!["y".into()], ..Roles::default() };
     let (rows, _) = roles.observed_rows(&table).unwrap();
     let (encoder, mut notes) = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute).unwrap();
-    notes.extend(encoder.suspicions(&encoder.dataset(&table, &rows).unwrap().0));
+    notes.extend(encoder.suspicions(&encoder.dataset(&table, &rows).unwrap().0, Some(&rows)));
     notes
 }
 
@@ -114,7 +114,7 @@ fn rows_that_repeat_are_counted() {
         let (table, roles) = (table.unwrap(), Roles { targets: vec!["y".into()], ..Roles::default() });
         let rows: Vec<usize> = (0..20).collect();
         let (encoder, _) = Encoder::learn(&table, &rows, &roles, MissingInputs::Impute).unwrap();
-        let notes = encoder.suspicions(&encoder.dataset(&table, &rows).unwrap().0);
+        let notes = encoder.suspicions(&encoder.dataset(&table, &rows).unwrap().0, Some(&rows));
         notes.iter().find(|note| note.kind == NoteKind::Repeated).unwrap().to_string()
     };
     assert_eq!(repeating(|n| some(n, 2)), "12 of 20 rows have the inputs of an earlier row");
@@ -170,4 +170,19 @@ fn inputs_that_tell_a_target_are_named_and_good_ones_are_not() {
     let found = notes(60, vec![number("y", (0..60).map(gaps)), number("log", (0..60).map(|n| y(n).ln()))]);
     let told = found.iter().find(|note| note.kind == NoteKind::Leak).unwrap().to_string();
     assert!(told.starts_with("input 'log' predicts target 'y' (correlation 1.0000): too well"), "{told}");
+}
+
+#[test]
+fn a_row_that_is_most_of_the_variance_is_named() {
+    let target = |far: f64| number("y", (0..60).map(move |n| if n == 17 { far } else { some(n, 2) }));
+    let found = notes(60, vec![target(1e4)]);
+    assert_eq!(of_kind(&found, NoteKind::OneRow), ["y"]);
+    let told = found.iter().find(|note| note.kind == NoteKind::OneRow).unwrap();
+    assert_eq!(told.to_string(), "data row 18 is 98 % of the variance of target 'y': its R² says little");
+    assert!(told.is_warning());
+    for far in [3.0, f64::NAN] {
+        assert!(of_kind(&notes(60, vec![target(far)]), NoteKind::OneRow).is_empty());
+    }
+    // Nothing overflows.
+    assert_eq!(of_kind(&notes(60, vec![target(f64::MAX)]), NoteKind::OneRow), ["y"]);
 }

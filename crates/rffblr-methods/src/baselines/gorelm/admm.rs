@@ -18,12 +18,17 @@
 //! ```
 //!
 //! Since ĤV and Û follow from ĤB, ĤZ and Ê as V and U do from B, Z and E, an iteration needs two products with Ĥ and
-//! two with P, no more; the norms of the stopping rule come from the small matrices. Many (λ, α) are iterated side by
-//! side as columns of one product, which is what makes the products fast.
+//! two with P, no more: 4r(N + L)C multiplications and additions for rank r. The norms of the stopping rule come from
+//! the small matrices. Many (λ, α) are iterated side by side as columns of one product, which is what makes the
+//! products fast.
+//!
+//! Where α = 0 nothing asks for Z. With σ = 0, which says so, there is no Z and no V; B is seen only as
+//! ĤB = dF/(d + η), so that an iteration is two products with P, 4NrC, and B = ĤᵀF/(d + η) is computed where a
+//! point is reported.
 
 use super::system::System;
 use super::terms::{Penalty, Pull, Residuals, Tolerance};
-use rffblr::internals::{Accumulate, dot, product, select_columns};
+use rffblr::internals::{Accumulate, dot, multiply, product, select_columns};
 use rffblr::linalg::{Mat, Threads};
 use std::ops::Range;
 
@@ -52,13 +57,15 @@ impl Member {
 pub(super) struct Admm<'a> {
     system: &'a System,
     members: Vec<Member>,
-    /// E, U (N rows), Z, V, B (L rows).
+    /// E, U (N rows), Z, V, B (L rows, or none where σ = 0).
     pub(super) error: Mat<f64>,
     pub(super) error_dual: Mat<f64>,
     pub(super) sparse: Mat<f64>,
     pub(super) sparse_dual: Mat<f64>,
     pub(super) weights: Mat<f64>,
-    /// Ê, Û, ĤZ, ĤV (as many rows as the rank).
+    /// (F − K/η)/(d + η), from which B follows.
+    inside: Mat<f64>,
+    /// Ê, Û (as many rows as the rank), ĤZ, ĤV (the same, or none where σ = 0).
     rotated_error: Mat<f64>,
     rotated_error_dual: Mat<f64>,
     rotated_sparse: Mat<f64>,
@@ -67,11 +74,14 @@ pub(super) struct Admm<'a> {
 }
 
 impl<'a> Admm<'a> {
-    /// Everything at zero.
+    /// Everything at zero. Either every problem has a Z (σ > 0) or none has.
     pub(super) fn at_zero(system: &'a System, problems: &[(Penalty, Pull)]) -> Self {
         let width = problems.len() * system.tasks();
         let zeros = |rows: usize| Mat::zeros(rows, width);
-        let (rows, neurons, rank) = (system.targets.nrows(), system.hidden.ncols(), system.squares.len());
+        let (rows, rank) = (system.targets.nrows(), system.squares.len());
+        let split = problems.iter().any(|(_, pull)| pull.weights > 0.0);
+        debug_assert!(problems.iter().all(|(_, pull)| (pull.weights > 0.0) == split));
+        let (neurons, images) = if split { (system.hidden.ncols(), rank) } else { (0, 0) };
         Admm {
             system,
             members: problems.iter().map(|&(penalty, pull)| Member::new(penalty, pull, &system.squares)).collect(),
@@ -80,10 +90,11 @@ impl<'a> Admm<'a> {
             sparse: zeros(neurons),
             sparse_dual: zeros(neurons),
             weights: zeros(neurons),
+            inside: zeros(rank),
             rotated_error: zeros(rank),
             rotated_error_dual: zeros(rank),
-            rotated_sparse: zeros(rank),
-            rotated_sparse_dual: zeros(rank),
+            rotated_sparse: zeros(images),
+            rotated_sparse_dual: zeros(images),
             steps: 0,
         }
     }
@@ -116,28 +127,58 @@ impl<'a> Admm<'a> {
         index * self.system.tasks()..(index + 1) * self.system.tasks()
     }
 
+    /// Is there a Z?
+    fn split(&self) -> bool {
+        self.sparse.nrows() > 0
+    }
+
     /// The weights of a problem: Z with its exact zeros, or B where nothing asks for zeros.
-    pub(super) fn solution(&self, index: usize) -> Mat<f64> {
-        let sparse = self.members[index].penalty.sparsity > 0.0;
+    pub(super) fn solution(&self, index: usize, threads: Threads) -> Mat<f64> {
         let columns: Vec<usize> = self.columns(index).collect();
+        if !self.split() {
+            let inside = select_columns(self.inside.as_ref(), &columns);
+            return multiply(self.system.across.as_ref(), inside.as_ref(), threads);
+        }
+        let sparse = self.members[index].penalty.sparsity > 0.0;
         select_columns(if sparse { self.sparse.as_ref() } else { self.weights.as_ref() }, &columns)
     }
 
-    /// Gives a problem another penalty and goes on from where it is: E, Z and the multipliers ρU, σV stay.
-    pub(super) fn change_penalty(&mut self, index: usize, penalty: Penalty, pull: Pull) {
-        let old = self.members[index].pull;
-        self.members[index] = Member::new(penalty, pull, &self.system.squares);
-        let (error, weights) = (old.error / pull.error, old.weights / pull.weights);
-        for column in self.columns(index) {
-            for (dual, factor) in [
-                (&mut self.error_dual, error),
-                (&mut self.rotated_error_dual, error),
-                (&mut self.sparse_dual, weights),
-                (&mut self.rotated_sparse_dual, weights),
-            ] {
-                dual.col_as_slice_mut(column).iter_mut().for_each(|v| *v *= factor);
+    /// The rows that are met exactly with force to spare: E_n = 0 and ‖ρU_n‖ < `part` of s_n.
+    fn met(&self, index: usize, part: f64) -> Vec<bool> {
+        let force = self.members[index].pull.error;
+        let square = |n: usize| self.columns(index).map(|column| self.error_dual[(n, column)].powi(2)).sum::<f64>();
+        let row_weights = self.system.row_weights.iter().enumerate();
+        row_weights.map(|(n, weight)| force * square(n).sqrt() < part * weight).collect()
+    }
+
+    /// Is every row that counts met with a tenth of its force to spare? At a minimum λ then makes no difference any
+    /// more: B has the smallest penalty among all that meet T, and with multipliers λ'/λ times as long it has the
+    /// proof of being the minimum for each smaller λ'. The tenth is for points that are near their minimum only.
+    pub(super) fn meets_all_rows(&self, index: usize) -> bool {
+        self.met(index, 0.9).iter().zip(&self.system.row_weights).all(|(met, &weight)| *met || weight == 0.0)
+    }
+
+    /// Gives a problem another λ and goes on from where it is. E, Z and ρU stay, but multipliers that are proportional
+    /// to λ as long as the same rows are met and the same neurons used change with it: σV, and ρU where E_n = 0.
+    pub(super) fn change_penalty(&mut self, index: usize, penalty: Penalty, pull: Pull, threads: Threads) {
+        let met = self.met(index, 1.0);
+        let old = std::mem::replace(&mut self.members[index], Member::new(penalty, pull, &self.system.squares));
+        let by_strength = penalty.strength / old.penalty.strength;
+        let error = old.pull.error / pull.error;
+        let weights = if self.split() { by_strength * old.pull.weights / pull.weights } else { 0.0 };
+        let columns = self.columns(index);
+        for column in columns.clone() {
+            for (v, met) in self.error_dual.col_as_slice_mut(column).iter_mut().zip(&met) {
+                *v *= if *met { error * by_strength } else { error };
+            }
+            for dual in [&mut self.sparse_dual, &mut self.rotated_sparse_dual] {
+                dual.col_as_slice_mut(column).iter_mut().for_each(|v| *v *= weights);
             }
         }
+        let (rows, width) = (self.system.rows.as_ref().transpose(), columns.len());
+        let dual = self.error_dual.as_ref().subcols(columns.start, width);
+        let rotated = self.rotated_error_dual.as_mut().subcols_mut(columns.start, width);
+        product(rotated, Accumulate::Replace, rows, dual, 1.0, threads);
     }
 
     /// Leaves out all problems but those named.
@@ -149,6 +190,7 @@ impl<'a> Admm<'a> {
             &mut self.sparse,
             &mut self.sparse_dual,
             &mut self.weights,
+            &mut self.inside,
             &mut self.rotated_error,
             &mut self.rotated_error_dual,
             &mut self.rotated_sparse,
@@ -181,14 +223,10 @@ impl<'a> Admm<'a> {
         }
         let old_sparse = std::mem::replace(&mut self.rotated_sparse, Mat::zeros(0, 0));
         self.rotated_sparse = Mat::zeros(old_sparse.nrows(), old_sparse.ncols());
-        product(
-            self.rotated_sparse.as_mut(),
-            Accumulate::Replace,
-            system.hidden.as_ref(),
-            self.sparse.as_ref(),
-            1.0,
-            threads,
-        );
+        if self.split() {
+            let (images, hidden) = (self.rotated_sparse.as_mut(), system.hidden.as_ref());
+            product(images, Accumulate::Replace, hidden, self.sparse.as_ref(), 1.0, threads);
+        }
         self.follow_multipliers(&rotated_fit, &old_error, &old_sparse);
         self.steps += 1;
         if self.steps.is_multiple_of(REFRESH) {
@@ -203,22 +241,24 @@ impl<'a> Admm<'a> {
     fn solve(&mut self, threads: Threads) -> Mat<f64> {
         let system = self.system;
         let tasks = system.tasks();
-        let (rank, width) = (system.squares.len(), self.weights.ncols());
-        let (mut inside, mut fit) = (Mat::zeros(rank, width), Mat::zeros(rank, width));
-        for column in 0..width {
+        let mut fit = Mat::zeros(self.inside.nrows(), self.inside.ncols());
+        for column in 0..fit.ncols() {
             let Member { pull, ridge, inverse, .. } = &self.members[column / tasks];
             let ratio = pull.weights / pull.error;
             let targets = system.rotated_targets.col_as_slice(column % tasks);
             let (error, error_dual) =
                 (self.rotated_error.col_as_slice(column), self.rotated_error_dual.col_as_slice(column));
+            let (inside, fit) = (self.inside.col_as_slice_mut(column), fit.col_as_slice_mut(column));
+            for i in 0..fit.len() {
+                inside[i] = (targets[i] + error[i] - error_dual[i]) * inverse[i];
+                fit[i] = system.squares[i] * inside[i];
+            }
             let (sparse, sparse_dual) =
                 (self.rotated_sparse.col_as_slice(column), self.rotated_sparse_dual.col_as_slice(column));
-            let (inside, fit) = (inside.col_as_slice_mut(column), fit.col_as_slice_mut(column));
-            for i in 0..rank {
-                let k = ratio * (sparse[i] - sparse_dual[i]);
-                let f = targets[i] + error[i] - error_dual[i];
-                inside[i] = (f - k / ridge) * inverse[i];
-                fit[i] = (k + system.squares[i] * f) * inverse[i];
+            for i in 0..sparse.len() {
+                let k = ratio * (sparse[i] - sparse_dual[i]) * inverse[i];
+                inside[i] -= k / ridge;
+                fit[i] += k;
             }
             let (sparse, sparse_dual) = (self.sparse.col_as_slice(column), self.sparse_dual.col_as_slice(column));
             let weights = self.weights.col_as_slice_mut(column);
@@ -226,8 +266,10 @@ impl<'a> Admm<'a> {
                 *b = ratio / ridge * (z - v);
             }
         }
-        let across = system.across.as_ref();
-        product(self.weights.as_mut(), Accumulate::Add, across, inside.as_ref(), 1.0, threads);
+        if self.split() {
+            let (weights, across) = (self.weights.as_mut(), system.across.as_ref());
+            product(weights, Accumulate::Add, across, self.inside.as_ref(), 1.0, threads);
+        }
         fit
     }
 
@@ -312,9 +354,11 @@ impl<'a> Admm<'a> {
             let (error, sparse) = (self.rotated_error.col_as_slice(column), self.rotated_sparse.col_as_slice(column));
             let (old_error, old_sparse) = (old_error.col_as_slice(column), old_sparse.col_as_slice(column));
             let error_dual = self.rotated_error_dual.col_as_slice_mut(column);
-            let sparse_dual = self.rotated_sparse_dual.col_as_slice_mut(column);
             for i in 0..fit.len() {
                 error_dual[i] += relaxed(fit[i] - targets[i], old_error[i]) - error[i];
+            }
+            let sparse_dual = self.rotated_sparse_dual.col_as_slice_mut(column);
+            for i in 0..sparse.len() {
                 sparse_dual[i] += relaxed(fit[i], old_sparse[i]) - sparse[i];
             }
         }
@@ -324,18 +368,15 @@ impl<'a> Admm<'a> {
     fn refresh(&mut self, threads: Threads) {
         let rows = self.system.rows.as_ref().transpose();
         product(self.rotated_error_dual.as_mut(), Accumulate::Replace, rows, self.error_dual.as_ref(), 1.0, threads);
-        let hidden = self.system.hidden.as_ref();
-        product(
-            self.rotated_sparse_dual.as_mut(),
-            Accumulate::Replace,
-            hidden,
-            self.sparse_dual.as_ref(),
-            1.0,
-            threads,
-        );
+        if self.split() {
+            let (images, hidden) = (self.rotated_sparse_dual.as_mut(), self.system.hidden.as_ref());
+            product(images, Accumulate::Replace, hidden, self.sparse_dual.as_ref(), 1.0, threads);
+        }
     }
 
-    /// ‖ρHᵀX + σG‖² = ρ² Σ d X̂² + 2ρσ ⟨X̂, ĤG⟩ + σ²‖G‖², for the steps of E and Z and for their multipliers.
+    /// ‖ρHᵀX + σG‖² = ρ² Σ d X̂² + 2ρσ ⟨X̂, ĤG⟩ + σ²‖G‖², for the steps X of E and G of Z. What they are relative to is
+    /// the larger of ‖ρHᵀU‖ and ‖σV‖. The length of ρHᵀU + σV would not do: at the minimum that sum is −λ(1−α)B, which
+    /// for α = 1 is zero.
     fn residuals(
         &self,
         index: usize,
@@ -347,25 +388,28 @@ impl<'a> Admm<'a> {
         let system = self.system;
         let Pull { error: rho, weights: sigma, .. } = self.members[index].pull;
         let mut dual = sigma * sigma * norms.moved;
-        let mut size = sigma * sigma * norms.dual;
+        let mut size = 0.0;
         for column in self.columns(index) {
             let (error, before) = (self.rotated_error.col_as_slice(column), old_error.col_as_slice(column));
-            let (sparse, sparse_before) = (self.rotated_sparse.col_as_slice(column), old_sparse.col_as_slice(column));
-            let (u, v) = (self.rotated_error_dual.col_as_slice(column), self.rotated_sparse_dual.col_as_slice(column));
+            let u = self.rotated_error_dual.col_as_slice(column);
             for (i, d) in system.squares.iter().enumerate() {
-                let (x, g) = (error[i] - before[i], sparse[i] - sparse_before[i]);
-                dual += rho * x * (rho * d * x + 2.0 * sigma * g);
-                size += rho * u[i] * (rho * d * u[i] + 2.0 * sigma * v[i]);
+                dual += d * (rho * (error[i] - before[i])).powi(2);
+                size += d * (rho * u[i]).powi(2);
+            }
+            let (sparse, sparse_before) = (self.rotated_sparse.col_as_slice(column), old_sparse.col_as_slice(column));
+            for i in 0..sparse.len() {
+                dual += 2.0 * rho * sigma * (error[i] - before[i]) * (sparse[i] - sparse_before[i]);
             }
         }
-        let (rows, neurons) = (system.targets.nrows() as f64, self.weights.nrows() as f64);
+        size = size.max(sigma * sigma * norms.dual);
         let tasks = system.tasks() as f64;
+        let (split, neurons) = ((self.error.nrows() + self.sparse.nrows()) as f64, system.hidden.ncols() as f64);
         let largest = norms.fit.max(norms.split).max(system.target_square).sqrt();
         Residuals {
             primal: norms.primal.sqrt(),
-            primal_limit: ((rows + neurons) * tasks).sqrt() * tolerance.absolute + tolerance.relative * largest,
+            primal_limit: (split * tasks).sqrt() * tolerance.absolute + tolerance.relative * largest,
             dual: dual.max(0.0).sqrt(),
-            dual_limit: (neurons * tasks).sqrt() * tolerance.absolute + tolerance.relative * size.max(0.0).sqrt(),
+            dual_limit: (neurons * tasks).sqrt() * tolerance.absolute + tolerance.relative * size.sqrt(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Every point of a grid on one training set: for each α a path of falling λ, each point started where the last ended.
+//! Every point of a grid on one training set: for each α a path of falling λ, each point started where the last ended,
+//! as far as λ makes a difference.
 
 use super::admm::Admm;
 use super::system::System;
@@ -40,7 +41,21 @@ pub(super) fn solve_all(
     for point in null {
         report(point, Mat::zeros(system.hidden.ncols(), system.tasks()));
     }
-    let mut walkers = walkers(points, &active);
+    // One iterated without Z cannot be beside those with.
+    let (smooth, sparse): (Vec<usize>, Vec<usize>) = active.into_iter().partition(|&i| points[i].sparsity == 0.0);
+    for side in [smooth, sparse] {
+        walk(system, points, walkers(points, &side), stopping, threads, &mut report);
+    }
+}
+
+fn walk(
+    system: &System,
+    points: &[Penalty],
+    mut walkers: Vec<Walker>,
+    stopping: Stopping,
+    threads: Threads,
+    report: &mut impl FnMut(usize, Mat<f64>),
+) {
     let starts: Vec<(Penalty, Pull)> =
         walkers.iter().map(|walker| (points[walker.point], Pull::suited_to(points[walker.point]))).collect();
     let mut admm = Admm::at_null_model(system, &starts);
@@ -49,14 +64,19 @@ pub(super) fn solve_all(
         let mut going = Vec::with_capacity(walkers.len());
         for (index, walker) in walkers.iter_mut().enumerate() {
             walker.iterations += 1;
-            if !residuals[index].are_small() && walker.iterations < stopping.most_iterations {
+            let arrived = residuals[index].are_small();
+            if !arrived && walker.iterations < stopping.most_iterations {
                 going.push(index);
                 continue;
             }
-            report(walker.point, admm.solution(index));
+            let solution = admm.solution(index, threads);
+            if arrived && admm.meets_all_rows(index) {
+                walker.ahead.drain(..).for_each(|(point, _)| report(point, solution.clone()));
+            }
+            report(walker.point, solution);
             if let Some((point, penalty)) = walker.ahead.pop() {
                 (walker.point, walker.iterations) = (point, 0);
-                admm.change_penalty(index, penalty, Pull::suited_to(penalty));
+                admm.change_penalty(index, penalty, Pull::suited_to(penalty), threads);
                 going.push(index);
             }
         }

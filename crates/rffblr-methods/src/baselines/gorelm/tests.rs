@@ -74,8 +74,12 @@ fn converge(system: &System, penalty: Penalty, pull: Pull, iterations: usize) ->
         }
     }
     let p = cut_rows(&admm.error_dual, pull.error, |n| system.row_weights[n]);
-    let q = cut_rows(&admm.sparse_dual, pull.weights, |_| penalty.strength * penalty.sparsity);
-    (admm.solution(0), p, q)
+    let q = if pull.weights > 0.0 {
+        cut_rows(&admm.sparse_dual, pull.weights, |_| penalty.strength * penalty.sparsity)
+    } else {
+        Mat::zeros(system.hidden.ncols(), system.tasks())
+    };
+    (admm.solution(0, Threads::ONE), p, q)
 }
 
 fn close(what: &str, found: &Mat<f64>, expected: &Mat<f64>, tolerance: f64) {
@@ -295,37 +299,116 @@ fn the_rotated_recursion_is_the_plain_one() {
                 close(&format!("{rows}×{neurons}, {problem:?}"), &found, expected, 1e-9);
             }
         }
+        // Without Z.
+        let (penalty, last) = (Penalty { strength: 0.9, sparsity: 0.0 }, Penalty { strength: 0.2, sparsity: 0.0 });
+        let pull = Pull { error: 0.8, weights: 0.0, relaxation: 1.3 };
+        let mut admm = Admm::at_zero(&system, &[(last, pull), (penalty, pull)]);
+        for _ in 0..105 {
+            admm.step(NEVER, Threads::ONE);
+        }
+        for (index, penalty) in [last, penalty].into_iter().enumerate() {
+            let [e, u, _, _, b] = naive(&hidden, &targets, &row_weights, (penalty, pull), 105);
+            let columns = [2 * index, 2 * index + 1];
+            let what = format!("{rows}×{neurons}, {penalty:?} without Z");
+            close(&what, &select_columns(admm.error.as_ref(), &columns), &e, 1e-9);
+            close(&what, &select_columns(admm.error_dual.as_ref(), &columns), &u, 1e-9);
+            close(&what, &admm.solution(index, Threads::ONE), &b, 1e-9);
+        }
     }
 }
 
-/// The residuals from the small matrices against their definition.
+/// The residuals from the small matrices against their definition, with Z and without.
 #[test]
 fn residuals_by_definition() {
     let (hidden, targets) = (uniform(8, 13, 5), uniform(8, 3, 6));
     let system = plain(&hidden, &targets);
-    let problem = (Penalty { strength: 0.3, sparsity: 0.6 }, Pull { error: 0.7, weights: 1.9, relaxation: 1.4 });
     let tolerance = Tolerance { absolute: 1e-2, relative: 1e-3 };
-    let mut admm = Admm::at_zero(&system, &[problem]);
     let norm = |table: &Mat<f64>| (0..table.nrows()).map(|i| row_length(table, i).powi(2)).sum::<f64>();
-    let push = |x: &Mat<f64>, g: &Mat<f64>| {
+    let back = |x: &Mat<f64>, rho: f64| {
         let product = multiply(hidden.as_ref().transpose(), x.as_ref(), Threads::ONE);
-        let sum = Mat::from_fn(13, 3, |j, c| problem.1.error * product[(j, c)] + problem.1.weights * g[(j, c)]);
-        norm(&sum).sqrt()
+        Mat::from_fn(13, 3, |j, c| rho * product[(j, c)])
     };
-    for _ in 0..30 {
-        let (error, sparse) = (admm.error.clone(), admm.sparse.clone());
-        let found = admm.step(tolerance, Threads::ONE)[0];
-        let fit = multiply(hidden.as_ref(), admm.weights.as_ref(), Threads::ONE);
-        let primal = norm(&(&fit - &targets - &admm.error)) + norm(&(&admm.weights - &admm.sparse));
-        let largest = [norm(&fit) + norm(&admm.weights), norm(&admm.error) + norm(&admm.sparse), norm(&targets)];
-        let largest = largest.into_iter().fold(0.0, f64::max).sqrt();
-        for (found, expected) in [
-            (found.primal, primal.sqrt()),
-            (found.primal_limit, 63f64.sqrt() * 1e-2 + 1e-3 * largest),
-            (found.dual, push(&(&admm.error - &error), &(&admm.sparse - &sparse))),
-            (found.dual_limit, 39f64.sqrt() * 1e-2 + 1e-3 * push(&admm.error_dual, &admm.sparse_dual)),
-        ] {
-            assert!((found - expected).abs() < 1e-10, "{found} for {expected}");
+    for (sparsity, sigma) in [(0.6, 1.9), (0.0, 0.0)] {
+        let pull = Pull { error: 0.7, weights: sigma, relaxation: 1.4 };
+        let mut admm = Admm::at_zero(&system, &[(Penalty { strength: 0.3, sparsity }, pull)]);
+        let scaled = |g: &Mat<f64>| Mat::from_fn(13, 3, |j, c| if sigma > 0.0 { sigma * g[(j, c)] } else { 0.0 });
+        for _ in 0..30 {
+            let (error, sparse) = (admm.error.clone(), admm.sparse.clone());
+            let found = admm.step(tolerance, Threads::ONE)[0];
+            let weights = if sigma > 0.0 { admm.weights.clone() } else { admm.solution(0, Threads::ONE) };
+            let fit = multiply(hidden.as_ref(), weights.as_ref(), Threads::ONE);
+            let (mut primal, mut largest) = (norm(&(&fit - &targets - &admm.error)), [norm(&fit), norm(&admm.error)]);
+            if sigma > 0.0 {
+                primal += norm(&(&weights - &admm.sparse));
+                largest = [largest[0] + norm(&weights), largest[1] + norm(&admm.sparse)];
+            }
+            let largest = largest.into_iter().fold(norm(&targets), f64::max).sqrt();
+            let split: f64 = if sigma > 0.0 { 63.0 } else { 24.0 };
+            let moved = back(&(&admm.error - &error), pull.error) + scaled(&(&admm.sparse - &sparse));
+            let pulls = norm(&back(&admm.error_dual, pull.error)).max(norm(&scaled(&admm.sparse_dual))).sqrt();
+            for (found, expected) in [
+                (found.primal, primal.sqrt()),
+                (found.primal_limit, split.sqrt() * 1e-2 + 1e-3 * largest),
+                (found.dual, norm(&moved).sqrt()),
+                (found.dual_limit, 39f64.sqrt() * 1e-2 + 1e-3 * pulls),
+            ] {
+                assert!((found - expected).abs() < 1e-10, "{found} for {expected}");
+            }
+        }
+    }
+}
+
+/// With α = 1 the multipliers cancel at the minimum. The rule for stopping must not be relative to what is left.
+#[test]
+fn full_sparsity_stops_by_itself_near_the_minimum() {
+    let (hidden, targets) = (uniform(30, 60, 21), uniform(30, 3, 22));
+    let system = plain(&hidden, &targets);
+    for strength in [4.0, 1.0, 0.25] {
+        let penalty = Penalty { strength, sparsity: 1.0 };
+        let mut admm = Admm::at_zero(&system, &[(penalty, Pull::suited_to(penalty))]);
+        let steps = (1..=1000).find(|_| admm.step(Stopping::USUAL.tolerance, Threads::ONE)[0].are_small());
+        let value = |weights: &Mat<f64>| objective(&hidden, &targets, &[1.0; 30], weights, penalty);
+        let lowest = value(&converge(&system, penalty, Pull::suited_to(penalty), 50_000).0);
+        let found = value(&admm.solution(0, Threads::ONE));
+        assert!(steps.is_some(), "{penalty:?}: a thousand steps");
+        assert!(found - lowest < 2e-3 * lowest, "{penalty:?}: {found} over {lowest} after {steps:?}");
+    }
+}
+
+/// A path at a tight tolerance against cold starts, for hidden layers of full and of low rank, with and without missing
+/// cells. Where T can be met, small λ share one solution, which each cold start finds too.
+#[test]
+fn paths_end_where_cold_starts_do() {
+    let low = multiply(uniform(9, 4, 23).as_ref(), uniform(4, 14, 24).as_ref(), Threads::ONE);
+    for (what, hidden, met) in [("full", uniform(9, 14, 25), true), ("low", low, false)] {
+        let mut targets = uniform(9, 2, 26);
+        targets[(3, 1)] = f64::NAN;
+        let row_weights: Vec<f64> = (0..9).map(|n| [1.0, 0.5, 0.0][n % 3]).collect();
+        let system = System::new(&hidden, &targets, row_weights.clone(), Threads::ONE);
+        assert_eq!(system.squares.len(), if met { 9 } else { 4 });
+        let points: Vec<Penalty> = (-8..=2)
+            .flat_map(|exponent| [0.0, 0.5, 1.0].map(|sparsity| (f64::from(-exponent).exp2(), sparsity)))
+            .map(|(strength, sparsity)| Penalty { strength: strength / 64.0, sparsity })
+            .collect();
+        let patient = Stopping { tolerance: Tolerance { absolute: 1e-11, relative: 1e-11 }, most_iterations: 200_000 };
+        let mut found = vec![Mat::zeros(0, 0); points.len()];
+        solve_all(&system, &points, patient, Threads::ONE, |point, weights| found[point] = weights);
+        for (weights, penalty) in found.iter().zip(&points) {
+            let (cold, p, q) = converge(&system, *penalty, Pull::suited_to(*penalty), 200_000);
+            let value = |weights: &Mat<f64>| objective(&hidden, &targets, &row_weights, weights, *penalty);
+            let what = format!("{what} rank, {penalty:?}");
+            assert!((value(weights) - value(&cold)).abs() < 1e-8, "{what}: {} {}", value(weights), value(&cold));
+            close(&what, weights, &cold, 1e-6);
+            if penalty.sparsity < 1.0 {
+                let gap = value(weights) - dual_value(&hidden, &targets, &p, &q, *penalty);
+                assert!((-1e-9..1e-8).contains(&gap), "{what}: gap {gap}");
+            }
+        }
+        for sparsity in [0.0, 0.5, 1.0] {
+            let path: Vec<&Mat<f64>> =
+                found.iter().zip(&points).filter(|(_, p)| p.sparsity == sparsity).map(|(w, _)| w).collect();
+            let shared = path.windows(2).filter(|pair| pair[0] == pair[1]).count();
+            assert_eq!(shared > 0, met, "{what} rank, α = {sparsity}: {shared} points share a solution");
         }
     }
 }

@@ -14,14 +14,18 @@ use std::hash::Hasher;
 const TOO_WELL: f64 = 0.995;
 /// Correlation of ranks without which a correlation of numbers may be due to a single row.
 const NOT_ONE_ROW: f64 = 0.9;
+/// Share of the variance of a target beyond which a single row makes its scores.
+const MOST_OF_VARIANCE: f64 = 0.9;
 /// Fewest rows, beyond the levels of a text, that show it.
 const FEWEST_ROWS: usize = 10;
 
 impl Encoder {
-    /// What in the training data looks as if it would mislead: rows that repeat, nearly as many columns as rows, and
-    /// inputs that predict a target too well to be true.
-    pub fn suspicions(&self, data: &Dataset) -> Vec<Note> {
+    /// What in the training data looks as if it would mislead: rows that repeat, nearly as many columns as rows, inputs
+    /// that predict a target too well to be true, and targets most of whose variance is one row, which is named if `rows`
+    /// are those of the table.
+    pub fn suspicions(&self, data: &Dataset, rows: Option<&[usize]>) -> Vec<Note> {
         let mut notes: Vec<Note> = repeated(data).into_iter().chain(self.wide(data.rows())).collect();
+        notes.extend(rows.map(|rows| one_row(data, rows)).unwrap_or_default());
         notes.extend(self.leaks(data));
         notes
     }
@@ -86,6 +90,30 @@ impl Encoder {
         }
         notes.told()
     }
+}
+
+/// Targets most of whose variance is one row.
+fn one_row(data: &Dataset, rows: &[usize]) -> Vec<Note> {
+    let (targets, mut notes) = (data.judged_targets(), Notes::default());
+    for (task, name) in data.target_names().iter().enumerate() {
+        let cells = || targets.col_as_slice(task).iter().enumerate().filter(|(_, y)| !y.is_nan());
+        let count = cells().count() as f64;
+        // Divided by the number of cells first, no sum overflows.
+        let mean = cells().map(|(_, y)| y / count).sum::<f64>();
+        let largest = cells().fold(0.0, |largest: f64, (_, y)| largest.max((y - mean).abs()));
+        let relative = |y: f64| ((y - mean) / largest).powi(2);
+        let share = 1.0 / cells().map(|(_, y)| relative(*y)).sum::<f64>();
+        if share > MOST_OF_VARIANCE
+            && let Some((row, _)) = cells().find(|(_, y)| relative(**y) == 1.0)
+        {
+            let line = rows.get(row).map_or(row, |row| *row) + 1;
+            // Never 100 %, as the others vary too.
+            let percent = (100.0 * share).floor().min(99.0);
+            let detail = format!("data row {line} is {percent} % of the variance of target {}", excerpt(name));
+            notes.add(NoteKind::OneRow, name, detail);
+        }
+    }
+    notes.told()
 }
 
 /// Size of the correlation of a number with each target: of the numbers, or of their ranks.
@@ -176,8 +204,8 @@ fn repeated(data: &Dataset) -> Option<Note> {
         some if some == rows => ", and its targets".into(),
         some => format!(", {some} of them its targets too"),
     };
-    let (have, of) = (if rows == 1 { "row has" } else { "rows have" }, data.rows());
-    let text = format!("{rows} of {of} {have} the inputs of an earlier row{also}");
+    let (have, of) = (if rows == 1 { "has" } else { "have" }, data.rows());
+    let text = format!("{rows} of {of} rows {have} the inputs of an earlier row{also}");
     Some(Note::new(NoteKind::Repeated, Vec::new(), text))
 }
 

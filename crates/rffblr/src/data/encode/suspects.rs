@@ -65,14 +65,50 @@ fn numbered_blocks(numbers: &[f64], distinct: usize) -> bool {
     blocks == distinct && (low == 0.0 || low == 1.0) && high - low + 1.0 == distinct as f64
 }
 
+/// Whether the name of a column says that it is a time.
+pub fn names_time(name: &str) -> bool {
+    const WORDS: [&str; 9] = ["year", "date", "time", "timestamp", "datetime", "day", "week", "month", "quarter"];
+    words(name).iter().any(|word| WORDS.contains(&word.as_str()))
+}
+
+/// Two columns that are coordinates of places by their names, such as `lat` and `lon`, `easting` and `northing`, `x` and
+/// `y`: they differ in these words alone.
+pub fn coordinates<'a>(names: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    const PAIRS: [[&str; 2]; 6] = [
+        ["latitude", "longitude"],
+        ["lat", "lon"],
+        ["lat", "long"],
+        ["lat", "lng"],
+        ["easting", "northing"],
+        ["x", "y"],
+    ];
+    // Of x and y that are part of a name the rest must say that it is a place.
+    const PLACES: [&str; 8] = ["", "coord", "coordinate", "coordinates", "loc", "location", "pos", "position"];
+    /// The name without the word of an axis, if it has it.
+    fn rest(name: &str, axis: &str) -> Option<String> {
+        let name = words(name).join(" ");
+        let split = name.strip_prefix(axis).or(name.strip_suffix(axis))?;
+        let is_word = split.is_empty() || split.starts_with(' ') || split.ends_with(' ');
+        let rest = split.trim();
+        let place = PLACES.contains(&rest);
+        (if axis.len() == 1 { place } else { is_word }).then(|| rest.to_owned())
+    }
+    let of = |[first, second]: [&str; 2]| {
+        names.iter().find_map(|a| {
+            let own = rest(a, first)?;
+            names.iter().find(|b| rest(b, second).as_ref() == Some(&own)).map(|b| (*a, *b))
+        })
+    };
+    PAIRS.into_iter().find_map(of)
+}
+
 /// Whether a number looks like a time: it rises or falls all the way, and its name says so.
 pub(super) fn is_time(column: &Column, rows: &[usize]) -> bool {
-    const WORDS: [&str; 9] = ["year", "date", "time", "timestamp", "datetime", "day", "week", "month", "quarter"];
     let Values::Numeric(numbers) = &column.values else { return false };
     let numbers: Vec<f64> = rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()).collect();
     let steps = || numbers.windows(2).map(|pair| pair[1] - pair[0]);
     rows.len() >= FEWEST_ROWS
-        && words(&column.name).iter().any(|word| WORDS.contains(&word.as_str()))
+        && names_time(&column.name)
         && (steps().all(|step| step >= 0.0) || steps().all(|step| step <= 0.0))
         && steps().filter(|step| *step != 0.0).count() + 1 >= FEWEST_TIMES
 }
@@ -138,6 +174,27 @@ fn words(name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn coordinates_are_known_by_their_names() {
+        for (a, b) in [
+            ("Xloc", "Yloc"),
+            ("x", "y"),
+            ("easting", "northing"),
+            ("Latitude", "Longitude"),
+            ("start_lat", "start_lng"),
+            ("coord.x", "coord.y"),
+            ("x coordinate", "y coordinate"),
+        ] {
+            assert_eq!(coordinates(&["ph", b, a]), Some((a, b)));
+        }
+        for names in
+            [["x1", "x2"], ["max", "may"], ["start_lat", "end_lon"], ["flat", "long"], ["x", "x"], ["box", "boy"]]
+        {
+            assert_eq!(coordinates(&names), None, "{names:?}");
+        }
+        assert!(names_time("Year") && names_time("sale_date") && !names_time("holidays"));
+    }
 
     #[test]
     fn names_of_units_and_what_are_none() {

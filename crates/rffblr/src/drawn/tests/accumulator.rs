@@ -1,6 +1,9 @@
 use super::super::Accumulator;
 use super::{add, data, learned, summed};
+use crate::data::Dataset;
+use crate::linalg::Mat;
 use sha2::{Digest, Sha256};
+use std::time::Instant;
 
 /// Seven blocks of nine rows, the last one shorter.
 const SIZE: usize = 9;
@@ -147,4 +150,28 @@ fn blocks_that_do_not_fit_are_refused() {
     // Rows of weight zero are passed over.
     sums.update(0, x, y, Some(&[0.0, 1.0, 0.0, 1.0, 1.0])).unwrap();
     assert_eq!(sums.rows(), 3);
+}
+
+/// What many patterns of missing targets cost: run with `--ignored --nocapture`.
+#[test]
+#[ignore = "measures time and memory"]
+fn cost_of_patterns() {
+    const ROWS: usize = 20_000;
+    let x = Mat::from_fn(ROWS, 10, |n, d| ((n * (3 + 2 * d)) as f64 * 0.37).sin());
+    let whole = Mat::from_fn(ROWS, 4, |n, c| (2.0 * x[(n, c)]).sin() + 0.1 * ((n * 7 + c) as f64).cos());
+    let sample = Dataset::new(x.clone(), whole.clone()).unwrap().select(&(0..2000).collect::<Vec<_>>()).unwrap();
+    let map = learned(&sample, 512);
+    for (patterns, size) in [(1, 1), (15, 4)] {
+        // The first of them has all targets; row n lacks those whose bits are set in its pattern.
+        let y = Mat::from_fn(ROWS, 4, |n, c| if (n % patterns) >> c & 1 == 1 { f64::NAN } else { whole[(n, c)] });
+        let (mut sums, start) = (Accumulator::new(&map), Instant::now());
+        for (number, first) in (0..ROWS).step_by(5000).enumerate() {
+            let rows = |table: &Mat<f64>| table.as_ref().subrows(first, 5000).to_owned();
+            sums.update(number as u64, rows(&x).as_ref(), rows(&y).as_ref(), None).unwrap();
+        }
+        let (seconds, bytes) = (start.elapsed().as_secs_f64(), sums.to_bytes().unwrap().len());
+        println!("{patterns} patterns: {seconds:.2} s, {:.1} MB of sums in a checkpoint", bytes as f64 / 1e6);
+        let one = 8 * 513 * 513;
+        assert!(bytes < size * one * 2, "{bytes}");
+    }
 }

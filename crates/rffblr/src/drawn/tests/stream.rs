@@ -1,7 +1,7 @@
 //! Two blocks and a part of a third.
 
 use super::super::{Accumulator, BLOCK, FeatureMap, SAMPLE, StreamFit, StreamPlan, Streamed};
-use crate::data::{Encoder, MissingInputs, Roles, Summary, row_hash};
+use crate::data::{Encoder, MissingInputs, Roles, RowSums, Summary, row_hash};
 use crate::error::Error;
 use crate::linalg::Mat;
 use crate::model::Model;
@@ -182,5 +182,37 @@ fn the_steps_of_a_fit_in_several_processes_are_a_fit() {
         let found = plan.finish(&summary, sums, 3).unwrap();
         assert!(found.model.to_json().unwrap() == expected.model.to_json().unwrap());
         assert_eq!(found.sample.fingerprint(), expected.sample.fingerprint());
+    }
+}
+
+#[test]
+fn rows_that_came_in_blocks_are_known_again() {
+    let plain = table(|_| 0.0);
+    let (_, encoder) = encoder(&plain);
+    let known = RowSums::of_table(&encoder, &plain).unwrap();
+    let dataset = |table: &Table| {
+        let (rows, _) = encoder.roles().observed_rows(table).unwrap();
+        encoder.dataset(table, &rows).unwrap().0
+    };
+    let data = dataset(&plain);
+    assert_eq!(data.row_sums(), known);
+    for hold_out in [true, false] {
+        let model = stream(&plain, hold_out, None, &mut |_, _| Ok(())).unwrap().model;
+        let model = Model::from_json(&model.to_json().unwrap()).unwrap();
+        assert_eq!(model.fingerprint(), Some(known.text().as_str()));
+        assert_eq!(model.is_fitted_to(&data), Some(true));
+        assert_eq!(model.learned_from(data.inputs()).unwrap(), data.rows());
+        let other = dataset(&table(|n| if n == 60_000 { 1e-9 } else { 0.0 }));
+        assert_eq!(model.is_fitted_to(&other), Some(false));
+        // Their inputs are the same.
+        assert_eq!(model.learned_from(other.inputs()).unwrap(), data.rows());
+        assert_eq!(model.learned_from(data.inputs().subrows(0, 9)).unwrap(), 0);
+        // Each row is left out in turn, of all of them or of some that are known to be among them.
+        let whole = model.leave_one_out(&data).unwrap();
+        let some = data.select(&[5, 3, 800]).unwrap();
+        assert!(model.leave_one_out(&some).is_err());
+        let part = model.with_training_sample(&some).leave_one_out(&some).unwrap();
+        let of = |row: usize| whole.mean[(row, 0)];
+        assert!([5, 3, 800].into_iter().enumerate().all(|(i, row)| (part.mean[(i, 0)] - of(row)).abs() < 1e-9));
     }
 }

@@ -1,6 +1,8 @@
 use super::{data, forms, joint, joint_std, rows, table};
+use crate::data::Dataset;
 use crate::explain::Explainer;
-use crate::linalg::{Mat, Threads, multiply};
+use crate::linalg::{Mat, Threads, multiply, select_rows};
+use crate::{Settings, fit};
 
 /// Background rows with some columns set.
 pub(super) fn set(background: &[Vec<f64>], columns: &[usize], values: &[f64]) -> Vec<Vec<f64>> {
@@ -78,6 +80,23 @@ fn relevance_is_that_of_all_hybrid_rows() {
     }
 }
 
+/// In a wide table the inputs that matter most have deviations, and these are as they are for any input.
+#[test]
+fn of_many_inputs_the_most_relevant_have_deviations() {
+    let data = data(10, 3000, 8);
+    let model = fit(&data, &Settings::DEFAULT).unwrap();
+    let found = Explainer::new(&model, data.inputs(), None).unwrap().variance_shares().unwrap();
+    let known = |d: &usize| (0..2).any(|c| !found.total_std[(*d, c)].is_nan());
+    let (with, without): (Vec<usize>, Vec<usize>) = (0..3000).partition(known);
+    assert!(with.len() >= 48 && !without.is_empty(), "{}", with.len());
+    for c in 0..2 {
+        let best = (0..3000).max_by(|&a, &b| found.total[(a, c)].total_cmp(&found.total[(b, c)])).unwrap();
+        assert!(with.contains(&best));
+        assert!(with.iter().all(|&d| !found.total_std[(d, c)].is_nan() && !found.first_order_std[(d, c)].is_nan()));
+        assert!((0..3000).all(|d| found.total[(d, c)].is_finite()));
+    }
+}
+
 /// Variances as quadratic forms fᵀAf of the function at all hybrid rows, with A and the joint covariance in full; and by
 /// drawing functions.
 #[test]
@@ -129,4 +148,28 @@ fn deviations_of_variance_shares_are_those_of_quadratic_forms() {
             }
         }
     }
+}
+
+/// A value so rare that the few rows behind deviations do not have it: its input must not seem to be known for certain.
+#[test]
+fn the_relevance_of_a_rare_value_has_a_deviation() {
+    const RARE: [usize; 6] = [3, 50, 99, 147, 195, 243];
+    let draw = |n: usize, d: usize| ((n * (3 * d + 5)) as f64 * 0.37).sin();
+    let inputs = Mat::from_fn(300, 2, |n, d| match d {
+        0 => draw(n, 0),
+        _ => f64::from(u8::from(RARE.contains(&n))),
+    });
+    let targets = Mat::from_fn(300, 1, |n, _| inputs[(n, 0)] + 3.0 * inputs[(n, 1)] + 0.5 * draw(n, 4));
+    let data = Dataset::new(inputs, targets).unwrap();
+    let model = fit(&data, &Settings::DEFAULT).unwrap();
+    let found = Explainer::new(&model, data.inputs(), None).unwrap().variance_shares().unwrap();
+    assert!(found.std_background.iter().all(|row| !RARE.contains(row)), "{:?}", found.std_background);
+    // The same distribution by few rows of which none is left out: the rare value has six of three hundred shares.
+    let few: Vec<usize> = RARE.into_iter().chain((0..8).map(|i| 37 * i + 1)).collect();
+    let weights: Vec<f64> = (0..14).map(|i| if i < 6 { 1.0 } else { 294.0 / 8.0 }).collect();
+    let rows = select_rows(data.inputs(), &few);
+    let expected = Explainer::new(&model, rows.as_ref(), Some(&weights)).unwrap().variance_shares().unwrap();
+    assert_eq!(expected.std_background.len(), 14);
+    let [ours, theirs] = [&found, &expected].map(|shares| shares.total_std[(1, 0)] * shares.signal_std[0].powi(2));
+    assert!(ours > 0.8 * theirs && ours < 1.25 * theirs, "{ours}, not {theirs}");
 }

@@ -10,7 +10,7 @@ use crate::model::cosines::Cosines;
 use crate::model::posterior::{Eigen, Inverse, Posterior, Shape};
 use crate::model::sinusoids::Sinusoids;
 use crate::model::waves::Waves;
-use crate::model::{Function, Model};
+use crate::model::{Function, Model, RowFingerprints};
 use crate::transform::Transform;
 use crate::vb::Gamma;
 use std::sync::Arc;
@@ -73,6 +73,12 @@ impl TryFrom<Stored> for Model {
         if let Some(encoder) = &stored.encoder {
             encoder.check(&input_names, &target_names).map_err(|problem| format!("`encoder`: {problem}"))?;
         }
+        let is_sum = |text: &&String| text.len() == 64 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let sums = [Some(&stored.training.sha256), stored.training.inputs_sha256.as_ref()];
+        // Empty: the rows came in blocks and were never held as a whole.
+        if !sums.iter().flatten().all(|text| text.is_empty() || is_sum(text)) {
+            return Err("`training.sha256` and `training.inputs_sha256` need 64 hexadecimal digits".into());
+        }
         let meaning = |word: &String| Weights::named(word).ok_or(format!("`training.weights` is \"{word}\""));
         let weighting = stored.training.weights.as_ref().map(meaning).transpose()?;
         if stored.training.set_aside.iter().any(|cell| cell.row >= rows || cell.task >= tasks) {
@@ -96,7 +102,11 @@ impl TryFrom<Stored> for Model {
             stop: stored.training.stop,
             rows,
             fingerprint: stored.training.sha256,
-            input_fingerprint: stored.training.inputs_sha256,
+            row_fingerprints: stored
+                .training
+                .inputs_sha256
+                .map(|inputs| RowFingerprints { whole: stored.training.rows_sha256, inputs }),
+            sample: None,
             weighting,
             set_aside: stored.training.set_aside,
             encoder: stored.encoder,
