@@ -143,25 +143,51 @@ impl<'a> Admm<'a> {
         select_columns(if sparse { self.sparse.as_ref() } else { self.weights.as_ref() }, &columns)
     }
 
-    /// The rows that are met exactly with force to spare: E_n = 0 and ‖ρU_n‖ < `part` of s_n.
-    fn met(&self, index: usize, part: f64) -> Vec<bool> {
+    /// The rows that are met exactly with force to spare: ‖ρU_n‖ < s_n, from which E_n = 0.
+    fn met(&self, index: usize) -> Vec<bool> {
         let force = self.members[index].pull.error;
-        let square = |n: usize| self.columns(index).map(|column| self.error_dual[(n, column)].powi(2)).sum::<f64>();
-        let row_weights = self.system.row_weights.iter().enumerate();
-        row_weights.map(|(n, weight)| force * square(n).sqrt() < part * weight).collect()
+        let lengths =
+            (0..self.error.nrows()).map(|n| force * self.dual_length(&self.error_dual, self.columns(index), n));
+        lengths.zip(&self.system.row_weights).map(|(length, &weight)| length < weight).collect()
     }
 
-    /// Is every row that counts met with a tenth of its force to spare? At a minimum λ then makes no difference any
-    /// more: B has the smallest penalty among all that meet T, and with multipliers λ'/λ times as long it has the
-    /// proof of being the minimum for each smaller λ'. The tenth is for points that are near their minimum only.
-    pub(super) fn meets_all_rows(&self, index: usize) -> bool {
-        self.met(index, 0.9).iter().zip(&self.system.row_weights).all(|(met, &weight)| *met || weight == 0.0)
+    /// The length of a row of multipliers over the cells that are observed.
+    fn dual_length(&self, dual: &Mat<f64>, columns: Range<usize>, row: usize) -> f64 {
+        let cell = |(task, column)| self.system.observed[(row, task)] * dual[(row, column)] * dual[(row, column)];
+        columns.enumerate().map(cell).sum::<f64>().sqrt()
+    }
+
+    /// The solution for this and every smaller λ, if every row that counts is met with a tenth of its force to spare. At
+    /// a minimum λ then makes no difference any more: B has the smallest penalty among all that meet T, and with
+    /// multipliers λ'/λ times as long it has the proof of being the minimum for each smaller λ'. The tenth is for points
+    /// that are near their minimum only. Where there is no Z solution and multipliers are known: B = Ĥᵀ(T̂ + Ê)/d and
+    /// ρU = −λP(T̂ + Ê)/d, with E zero but for cells that are not observed.
+    pub(super) fn last_solution(&self, index: usize, threads: Threads) -> Option<Mat<f64>> {
+        let system = self.system;
+        let Member { penalty, pull, .. } = &self.members[index];
+        let are_met = |dual: &Mat<f64>, first: usize, force: f64| {
+            system.row_weights.iter().enumerate().all(|(n, &weight)| {
+                weight == 0.0 || force * self.dual_length(dual, first..first + system.tasks(), n) < 0.9 * weight
+            })
+        };
+        let first = self.columns(index).start;
+        if !are_met(&self.error_dual, first, pull.error) {
+            return None;
+        }
+        if self.split() {
+            return Some(self.solution(index, threads));
+        }
+        let inside = Mat::from_fn(system.squares.len(), system.tasks(), |i, c| {
+            (system.rotated_targets[(i, c)] + self.rotated_error[(i, first + c)]) / system.squares[i]
+        });
+        let dual = multiply(system.rows.as_ref(), inside.as_ref(), threads);
+        are_met(&dual, 0, penalty.strength).then(|| multiply(system.across.as_ref(), inside.as_ref(), threads))
     }
 
     /// Gives a problem another λ and goes on from where it is. E, Z and ρU stay, but multipliers that are proportional
     /// to λ as long as the same rows are met and the same neurons used change with it: σV, and ρU where E_n = 0.
     pub(super) fn change_penalty(&mut self, index: usize, penalty: Penalty, pull: Pull, threads: Threads) {
-        let met = self.met(index, 1.0);
+        let met = self.met(index);
         let old = std::mem::replace(&mut self.members[index], Member::new(penalty, pull, &self.system.squares));
         let by_strength = penalty.strength / old.penalty.strength;
         let error = old.pull.error / pull.error;

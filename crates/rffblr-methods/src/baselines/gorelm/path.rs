@@ -69,11 +69,11 @@ fn walk(
                 going.push(index);
                 continue;
             }
-            let solution = admm.solution(index, threads);
-            if arrived && admm.meets_all_rows(index) {
+            let last = if arrived { admm.last_solution(index, threads) } else { None };
+            if let Some(solution) = &last {
                 walker.ahead.drain(..).for_each(|(point, _)| report(point, solution.clone()));
             }
-            report(walker.point, solution);
+            report(walker.point, last.unwrap_or_else(|| admm.solution(index, threads)));
             if let Some((point, penalty)) = walker.ahead.pop() {
                 (walker.point, walker.iterations) = (point, 0);
                 admm.change_penalty(index, penalty, Pull::suited_to(penalty), threads);

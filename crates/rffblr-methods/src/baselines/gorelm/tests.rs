@@ -413,6 +413,26 @@ fn paths_end_where_cold_starts_do() {
     }
 }
 
+/// At the usual tolerance too: where T can be met and α = 0, the shared solution meets it to rounding, and its
+/// multipliers prove it the minimum.
+#[test]
+fn what_small_penalties_share_without_sparsity_is_exact() {
+    let (hidden, targets) = (uniform(9, 14, 25), uniform(9, 2, 26));
+    let system = plain(&hidden, &targets);
+    let points: Vec<Penalty> =
+        (0..=20).map(|exponent| Penalty { strength: f64::from(-exponent).exp2(), sparsity: 0.0 }).collect();
+    let mut found = vec![Mat::zeros(0, 0); points.len()];
+    solve_all(&system, &points, Stopping::USUAL, Threads::ONE, |point, weights| found[point] = weights);
+    let (weights, penalty) = (&found[20], points[20]);
+    assert_eq!(weights, &found[19], "shared");
+    let fit = multiply(hidden.as_ref(), weights.as_ref(), Threads::ONE);
+    close("fit", &fit, &targets, 1e-11);
+    let (_, p, q) = converge(&system, penalty, Pull::suited_to(penalty), 200_000);
+    let value = objective(&hidden, &targets, &[1.0; 9], weights, penalty);
+    let gap = value - dual_value(&hidden, &targets, &p, &q, penalty);
+    assert!(gap.abs() < 1e-4 * value, "{value}: gap {gap}");
+}
+
 /// Without zero rows in T the bound is sharp: at it all weights are zero, just below it some are not. The iteration
 /// itself, which knows nothing of the bound, agrees.
 #[test]
