@@ -48,7 +48,7 @@ function fieldsOf(file, facts) {
 
 /** The 90 % interval of a prediction of one target. */
 function intervalOf(found) {
-  return found.std === undefined ? null : [found.at(-REACH), found.at(REACH)];
+  return found.interval ?? null;
 }
 
 /**
