@@ -1,4 +1,5 @@
-// Loops over the entries of column-major matrices, one thread for each. `n` is the number of rows.
+// Loops over the entries of column-major matrices, one thread for each: over all of them as one list, or by row and column.
+// `n` is the number of rows.
 
 typedef unsigned long long count;
 
@@ -6,12 +7,17 @@ typedef unsigned long long count;
     count i = (count)blockIdx.x * blockDim.x + threadIdx.x;               \
     if (i >= total) return;
 
+// The second dimension of the grid is the column.
+#define CELL(i, row, column)                                              \
+    count row = (count)blockIdx.x * blockDim.x + threadIdx.x;             \
+    if (row >= n) return;                                                 \
+    count column = blockIdx.y, i = column * n + row;
+
 // [Φ, 1] in place of angles: amplitude · cos(angle + offset), then the links, then one; rows times their roots.
-extern "C" __global__ void lift(double *out, count total, count n, const double *offsets, count waves, double amplitude,
+extern "C" __global__ void lift(double *out, count n, const double *offsets, count waves, double amplitude,
                                 const double *inputs, const count *links, count linked, double link_factor,
                                 const double *root) {
-    ENTRY(i, total)
-    count row = i % n, m = i / n;
+    CELL(i, row, m)
     double value = 1.0;
     if (m < waves) {
         value = amplitude * cos(out[i] + offsets[m]);
@@ -21,31 +27,30 @@ extern "C" __global__ void lift(double *out, count total, count n, const double 
     out[i] = root ? root[row] * value : value;
 }
 
-extern "C" __global__ void scale_columns(double *a, count total, count n, const double *factors) {
-    ENTRY(i, total)
-    a[i] *= factors[i / n];
+extern "C" __global__ void scale_columns(double *a, count n, const double *factors) {
+    CELL(i, row, column)
+    a[i] *= factors[column];
 }
 
-extern "C" __global__ void scale_both(double *a, count total, count n, const double *factors) {
-    ENTRY(i, total)
-    a[i] *= factors[i % n] * factors[i / n];
+extern "C" __global__ void scale_both(double *a, count n, const double *factors) {
+    CELL(i, row, column)
+    a[i] *= factors[row] * factors[column];
 }
 
-extern "C" __global__ void fill_upper(double *a, count total, count n) {
-    ENTRY(i, total)
-    count row = i % n, column = i / n;
+extern "C" __global__ void fill_upper(double *a, count n) {
+    CELL(i, row, column)
     if (row < column) a[i] = a[row * n + column];
 }
 
-extern "C" __global__ void residual(double *mean, count total, count n, const double *y, const double *share) {
-    ENTRY(i, total)
-    mean[i] = share[i / n] * (y[i] - mean[i]);
+extern "C" __global__ void residual(double *mean, count n, const double *y, const double *share) {
+    CELL(i, row, column)
+    mean[i] = share[column] * (y[i] - mean[i]);
 }
 
 // For pairs of columns: g_sin cos − g_cos sin.
-extern "C" __global__ void pull(double *out, count total, count n, const double *cosines, const double *slopes) {
-    ENTRY(i, total)
-    count cosine = 2 * (i / n) * n + i % n, sine = cosine + n;
+extern "C" __global__ void pull(double *out, count n, const double *cosines, const double *slopes) {
+    CELL(i, row, pair)
+    count cosine = 2 * pair * n + row, sine = cosine + n;
     out[i] = slopes[sine] * cosines[cosine] - slopes[cosine] * cosines[sine];
 }
 
@@ -73,11 +78,10 @@ extern "C" __global__ void row_squares(double *out, count n, const double *a, co
 }
 
 // κ between the rows of x (n×D), lower triangle: 1 + linear x·x′ + v₁ exp(−γ₁ Σ Δ²) + v₂ exp(−γ₂ Σ r|Δ|).
-extern "C" __global__ void kernel_of_rows(double *out, count total, count n, const double *x, count inputs,
+extern "C" __global__ void kernel_of_rows(double *out, count n, const double *x, count inputs,
                                           const double *scales, double linear, double rbf_variance, double rbf_bandwidth,
                                           double laplace_variance, double laplace_bandwidth) {
-    ENTRY(k, total)
-    count i = k % n, j = k / n;
+    CELL(k, i, j)
     if (i < j) return;
     double product = 0.0, square = 0.0, absolute = 0.0;
     for (count d = 0; d < inputs; d++) {
@@ -91,10 +95,9 @@ extern "C" __global__ void kernel_of_rows(double *out, count total, count n, con
 }
 
 // u K uᵀ + σ²I over some rows of K (N×N), or all of them if there is no list; lower triangle.
-extern "C" __global__ void weighted(double *out, count total, count n, const double *kernel, count rows, const count *chosen,
+extern "C" __global__ void weighted(double *out, count n, const double *kernel, count rows, const count *chosen,
                                     const double *root, double noise) {
-    ENTRY(k, total)
-    count i = k % n, j = k / n;
+    CELL(k, i, j)
     if (i < j) return;
     count row = chosen ? chosen[i] : i, column = chosen ? chosen[j] : j;
     out[k] = kernel[column * rows + row] * root[i] * root[j] + (i == j ? noise : 0.0);

@@ -21,6 +21,10 @@ use std::sync::{Arc, PoisonError};
 #[derive(Clone)]
 pub(crate) struct Cuda(Arc<Inner>);
 
+/// Columns of a strip of a symmetric product: wider ones compute more above the diagonal, narrower ones leave parts of the card
+/// without work.
+const STRIP: usize = 1024;
+
 /// A column-major matrix without gaps between its columns, in the memory of a device.
 pub(crate) struct Matrix {
     data: Buffer,
@@ -101,10 +105,13 @@ impl From<f64> for Argument {
     }
 }
 
-/// Launches a kernel of `kernels.cu` over so many entries.
+/// Launches a kernel of `kernels.cu` over so many entries, or over rows and columns.
 macro_rules! launch {
+    ($cuda:expr, $name:literal, ($rows:expr, $columns:expr), $($argument:expr),+) => {
+        $cuda.launch($name, ($rows, $columns), &[$(Argument::from($argument)),+])
+    };
     ($cuda:expr, $name:literal, $entries:expr, $($argument:expr),+) => {
-        $cuda.launch($name, $entries, &[$(Argument::from($argument)),+])
+        $cuda.launch($name, ($entries, 1), &[$(Argument::from($argument)),+])
     };
 }
 
@@ -169,12 +176,13 @@ impl Cuda {
         out
     }
 
-    fn launch(&self, name: &'static str, entries: usize, arguments: &[Argument]) {
+    fn launch(&self, name: &'static str, (rows, columns): (usize, usize), arguments: &[Argument]) {
         const THREADS: usize = 256;
-        if entries == 0 {
+        // The second dimension of a grid has so many places.
+        const MOST_COLUMNS: usize = 65_535;
+        if rows == 0 || columns == 0 {
             return;
         }
-        let blocks = entries.div_ceil(THREADS);
         let mut places: Vec<*mut c_void> = arguments
             .iter()
             .map(|argument| match argument {
@@ -185,13 +193,55 @@ impl Cuda {
             .collect();
         self.with(|inner| {
             let function = inner.function(name);
-            let blocks = u32::try_from(blocks).unwrap_or_else(|_| failed("a matrix is too large for the GPU".into()));
+            let blocks = u32::try_from(rows.div_ceil(THREADS)).ok().filter(|_| columns <= MOST_COLUMNS);
+            let blocks = blocks.unwrap_or_else(|| failed("a matrix is too large for the GPU".into()));
             // SAFETY: each call here names the arguments in the order of its kernel, and their sizes are those of the
             // matrices; a kernel touches no entry beyond them. The driver copies the arguments before it returns.
             done(unsafe {
-                driver::launch_kernel(function, (blocks, 1, 1), (THREADS as u32, 1, 1), 0, inner.stream, &mut places)
+                let grid = (blocks, columns as u32, 1);
+                driver::launch_kernel(function, grid, (THREADS as u32, 1, 1), 0, inner.stream, &mut places)
             });
         });
+    }
+
+    /// `c ← factor · a b + beta · c`, where c has so many rows and columns and a so many columns.
+    fn gemm(&self, c: At, (rows, columns, inner): (usize, usize, usize), (factor, a, b): (f64, At, At), beta: f64) {
+        if rows == 0 || columns == 0 {
+            return;
+        }
+        let (rows, columns, inner) = (int(rows), int(columns), int(inner));
+        self.with(|device| {
+            // SAFETY: the callers name shapes that lie within the matrices.
+            let status = unsafe {
+                blas::cublasDgemm_v2(
+                    device.blas,
+                    operation(a.transposed),
+                    operation(b.transposed),
+                    rows,
+                    columns,
+                    inner,
+                    &factor,
+                    a.first,
+                    a.stride,
+                    b.first,
+                    b.stride,
+                    &beta,
+                    c.first,
+                    c.stride,
+                )
+            };
+            done(status.result());
+        });
+    }
+
+    /// The lower triangle of `dst + aᵀa`, a strip of columns after the other from the diagonal down: cuBLAS has the full speed of
+    /// the card for products of general matrices alone.
+    pub(super) fn add_gram_in_strips(&self, dst: &mut Matrix, a: &Matrix, width: usize) {
+        for first in (0..dst.columns).step_by(width) {
+            let shape = (dst.rows - first, width.min(dst.columns - first), a.rows);
+            let from = At::column(a, first);
+            self.gemm(At::column(dst, first).row(first), shape, (1.0, from.transposed(), from), 1.0);
+        }
     }
 
     /// Solves with the factor, or its transpose, on one side of `b`, in place.
@@ -281,6 +331,48 @@ impl Matrix {
     }
 }
 
+/// Where a matrix begins, how far its columns are apart, and how it is meant.
+#[derive(Clone, Copy)]
+struct At {
+    first: *mut f64,
+    stride: i32,
+    transposed: bool,
+}
+
+impl At {
+    fn of(matrix: &Matrix) -> At {
+        At { first: pointer(matrix), stride: int(matrix.rows.max(1)), transposed: false }
+    }
+
+    fn side(side: Side<'_, Matrix>) -> At {
+        match side {
+            Side::Plain(matrix) => At::of(matrix),
+            Side::Transposed(matrix) => At::of(matrix).transposed(),
+        }
+    }
+
+    fn transposed(self) -> At {
+        At { transposed: true, ..self }
+    }
+
+    /// From one of its columns on.
+    fn column(matrix: &Matrix, first: usize) -> At {
+        let at = At::of(matrix);
+        At { first: at.first.wrapping_add(first * matrix.rows), ..at }
+    }
+
+    /// From one of its rows on.
+    fn row(self, first: usize) -> At {
+        At { first: self.first.wrapping_add(first), ..self }
+    }
+}
+
+/// Columns that travel together where they do not follow each other in the memory of the processor.
+fn columns_at_once(rows: usize) -> usize {
+    const NUMBERS: usize = 1 << 22;
+    (NUMBERS / rows.max(1)).max(1)
+}
+
 fn operation(transposed: bool) -> blas::cublasOperation_t {
     match transposed {
         false => blas::cublasOperation_t::CUBLAS_OP_N,
@@ -307,10 +399,12 @@ impl Backend for Cuda {
                 inner.upload(out.data.at, unsafe { std::slice::from_raw_parts(first, rows * columns) });
             }
             _ => {
-                let mut column = vec![0.0; rows];
-                for j in 0..columns {
-                    (0..rows).for_each(|i| column[i] = a[(i, j)]);
-                    inner.upload(out.data.at + (j * rows * size_of::<f64>()) as u64, &column);
+                let at_once = columns_at_once(rows);
+                let mut dense = Vec::with_capacity(at_once.min(columns) * rows);
+                for first in (0..columns).step_by(at_once) {
+                    dense.clear();
+                    (first..columns.min(first + at_once)).for_each(|j| dense.extend((0..rows).map(|i| a[(i, j)])));
+                    inner.upload(out.data.at + (first * rows * size_of::<f64>()) as u64, &dense);
                 }
             }
         });
@@ -319,13 +413,15 @@ impl Backend for Cuda {
 
     fn get(&self, a: &Matrix) -> Mat<f64> {
         let mut out = Mat::zeros(a.rows, a.columns);
-        if a.rows > 0 {
-            self.with(|inner| {
-                for j in 0..a.columns {
-                    let from = a.data.at + (j * a.rows * size_of::<f64>()) as u64;
-                    inner.download(out.col_as_slice_mut(j), from);
-                }
-            });
+        let (rows, at_once) = (a.rows, columns_at_once(a.rows));
+        let mut dense = vec![0.0; rows * at_once.min(a.columns)];
+        for first in (0..a.columns).step_by(at_once) {
+            let columns = first..a.columns.min(first + at_once);
+            let dense = &mut dense[..rows * columns.len()];
+            self.with(|inner| inner.download(dense, a.data.at + (first * rows * size_of::<f64>()) as u64));
+            for (j, column) in columns.zip(dense.chunks_exact(rows.max(1))) {
+                out.col_as_slice_mut(j).copy_from_slice(column);
+            }
         }
         out
     }
@@ -364,65 +460,17 @@ impl Backend for Cuda {
     }
 
     fn product(&self, dst: &mut Matrix, mode: Accumulate, a: Side<'_, Matrix>, b: Side<'_, Matrix>, factor: f64) {
-        let part = |side: &Side<'_, Matrix>| match side {
-            Side::Plain(m) => (pointer(m), int(m.rows), int(m.columns), operation(false)),
-            Side::Transposed(m) => (pointer(m), int(m.rows), int(m.rows), operation(true)),
+        let (rows, columns) = (dst.rows, dst.columns);
+        let inner = match a {
+            Side::Plain(a) => a.columns,
+            Side::Transposed(a) => a.rows,
         };
-        let ((a, a_rows, inner, a_as), (b, b_rows, _, b_as)) = (part(&a), part(&b));
-        let (rows, columns) = (int(dst.rows), int(dst.columns));
-        if rows == 0 || columns == 0 {
-            return;
-        }
         let beta = if mode == Accumulate::Add { 1.0 } else { 0.0 };
-        self.with(|device| {
-            // SAFETY: the shapes are those of the matrices; of `b` no more columns are read than `dst` has.
-            let status = unsafe {
-                blas::cublasDgemm_v2(
-                    device.blas,
-                    a_as,
-                    b_as,
-                    rows,
-                    columns,
-                    inner,
-                    &factor,
-                    a,
-                    a_rows,
-                    b,
-                    b_rows,
-                    &beta,
-                    pointer(dst),
-                    rows,
-                )
-            };
-            done(status.result());
-        });
+        self.gemm(At::of(dst), (rows, columns, inner), (factor, At::side(a), At::side(b)), beta);
     }
 
     fn add_gram(&self, dst: &mut Matrix, a: &Matrix) {
-        let (size, rows) = (int(dst.rows), int(a.rows));
-        if size == 0 || rows == 0 {
-            return;
-        }
-        self.with(|inner| {
-            let (lower, transposed) = (blas::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER, operation(true));
-            // SAFETY: dst is size×size and a rows×size.
-            let status = unsafe {
-                blas::cublasDsyrk_v2(
-                    inner.blas,
-                    lower,
-                    transposed,
-                    size,
-                    rows,
-                    &1.0,
-                    pointer(a),
-                    rows,
-                    &1.0,
-                    pointer(dst),
-                    size,
-                )
-            };
-            done(status.result());
-        });
+        self.add_gram_in_strips(dst, a, STRIP);
     }
 
     fn add(&self, dst: &mut Matrix, a: &Matrix, factor: f64) {
@@ -431,13 +479,13 @@ impl Backend for Cuda {
     }
 
     fn scale_columns(&self, a: &mut Matrix, factors: &[f64]) {
-        let (entries, factors) = (a.rows * a.columns, self.list(factors));
-        launch!(self, "scale_columns", entries, &*a, entries, a.rows, &factors);
+        let factors = self.list(factors);
+        launch!(self, "scale_columns", (a.rows, a.columns), &*a, a.rows, &factors);
     }
 
     fn scale_both(&self, a: &mut Matrix, factors: &[f64]) {
-        let (entries, factors) = (a.rows * a.columns, self.list(factors));
-        launch!(self, "scale_both", entries, &*a, entries, a.rows, &factors);
+        let factors = self.list(factors);
+        launch!(self, "scale_both", (a.rows, a.columns), &*a, a.rows, &factors);
     }
 
     fn diagonal_of(&self, a: &Matrix) -> Vec<f64> {
@@ -447,50 +495,24 @@ impl Backend for Cuda {
     }
 
     fn fill_upper(&self, a: &mut Matrix) {
-        let entries = a.rows * a.columns;
-        launch!(self, "fill_upper", entries, &*a, entries, a.rows);
+        launch!(self, "fill_upper", (a.rows, a.columns), &*a, a.rows);
     }
 
     fn features(&self, basis: &Basis, inputs: &Matrix, root: Option<&[f64]>, out: &mut Matrix) {
-        let (rows, entries, waves) = (out.rows, out.rows * out.columns, basis.cosines());
+        let waves = basis.cosines();
         let directions = self.put(basis.directions.as_ref());
-        let (n, columns, inner) = (int(rows), int(waves), int(inputs.columns));
-        if n > 0 && columns > 0 {
-            self.with(|device| {
-                let plain = operation(false);
-                // SAFETY: the angles are the first columns of `out`.
-                let status = unsafe {
-                    let (x, w, out) = (pointer(inputs), pointer(&directions), pointer(out));
-                    blas::cublasDgemm_v2(
-                        device.blas,
-                        plain,
-                        plain,
-                        n,
-                        columns,
-                        inner,
-                        &1.0,
-                        x,
-                        n,
-                        w,
-                        inner,
-                        &0.0,
-                        out,
-                        n,
-                    )
-                };
-                done(status.result());
-            });
-        }
+        // The angles are the first columns of `out`.
+        let shape = (out.rows, waves, inputs.columns);
+        self.gemm(At::of(out), shape, (1.0, At::of(inputs), At::of(&directions)), 0.0);
         let links: Vec<u64> = basis.links.iter().map(|link| *link as u64).collect();
         let (offsets, links) = (self.list(&basis.offsets), self.list(&links));
         let root = root.map(|root| self.list(root));
         launch!(
             self,
             "lift",
-            entries,
+            (out.rows, out.columns),
             &*out,
-            entries,
-            rows,
+            out.rows,
             &offsets,
             waves,
             basis.amplitude,
@@ -503,13 +525,12 @@ impl Backend for Cuda {
     }
 
     fn residual(&self, y: &Matrix, mean: &mut Matrix, share: &[f64]) {
-        let (entries, share) = (mean.rows * mean.columns, self.list(share));
-        launch!(self, "residual", entries, &*mean, entries, mean.rows, y, &share);
+        let share = self.list(share);
+        launch!(self, "residual", (mean.rows, mean.columns), &*mean, mean.rows, y, &share);
     }
 
     fn pull(&self, cosines: &Matrix, slopes: &Matrix, out: &mut Matrix) {
-        let entries = out.rows * out.columns;
-        launch!(self, "pull", entries, &*out, entries, out.rows, cosines, slopes);
+        launch!(self, "pull", (out.rows, out.columns), &*out, out.rows, cosines, slopes);
     }
 
     fn factor(&self, a: &Matrix, noise: f64) -> Option<Matrix> {
@@ -548,15 +569,14 @@ impl Backend for Cuda {
 
     fn gram(&self, kernel: &Kernel, inputs: &Mat<f64>) -> Matrix {
         let (n, x) = (inputs.nrows(), self.put(inputs.as_ref()));
-        let (out, entries, scales) = (self.uninitialised(n, n), n * n, self.list(&kernel.input_scales));
+        let (out, scales) = (self.uninitialised(n, n), self.list(&kernel.input_scales));
         let linear = kernel.linear / inputs.ncols() as f64;
         let (rbf, laplace) = (kernel.rbf, kernel.laplace_l1);
         launch!(
             self,
             "kernel_of_rows",
-            entries,
+            (n, n),
             &out,
-            entries,
             n,
             &x,
             inputs.ncols(),
@@ -582,8 +602,8 @@ impl Backend for Cuda {
         let chosen: Option<Vec<u64>> = rows.map(|rows| rows.iter().map(|row| *row as u64).collect());
         let chosen = chosen.map(|chosen| self.list(&chosen));
         let out = place.filter(|place| place.rows == n).unwrap_or_else(|| self.uninitialised(n, n));
-        let (entries, root) = (n * n, self.list(root));
-        launch!(self, "weighted", entries, &out, entries, n, gram, gram.rows, chosen.as_ref(), &root, noise);
+        let root = self.list(root);
+        launch!(self, "weighted", (n, n), &out, n, gram, gram.rows, chosen.as_ref(), &root, noise);
         self.factorise(out)
     }
 
