@@ -299,10 +299,10 @@ def _first_bad(frame: Any, use: Callable[[Any], object], text: str) -> tuple[int
 @contained
 def summarised(job: Job, place: Place, frames: Iterable[Any]) -> bytes:
     """What is known of the rows of a partition, with their share of the sample."""
-    out = _rffblr.Summary(job.seed, place.total)
+    out = _rffblr.Summary(job, place.total)
 
     def make(first: int, number: int, frame: Any) -> _rffblr.Summary:
-        block = _rffblr.Summary(job.seed, place.total)
+        block = _rffblr.Summary(job, place.total)
         block.add(first, cells_of(job, frame), job.ignore)
         return block
 

@@ -11,7 +11,7 @@ use crate::training::missing_of;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use rffblr::data::{self, Encoder, MissingInputs, RoleChoice, TrainingTable};
-use rffblr::drawn::{SAMPLE, StreamFit, StreamPlan};
+use rffblr::drawn::{StreamFit, StreamPlan, sample_rows};
 use rffblr::table::Table;
 use rffblr::{Form, Iteration, Settings};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,8 +66,9 @@ impl Summary {
 impl Summary {
     /// For a table of so many rows in all.
     #[new]
-    fn new(seed: u64, rows: u64) -> Summary {
-        Summary::of(data::Summary::of_part(SAMPLE, seed, rows))
+    fn new(job: Job, rows: u64) -> PyResult<Summary> {
+        let settings = job.settings(rows)?;
+        Ok(Summary::of(data::Summary::of_part(sample_rows(&settings), settings.seed, rows)))
     }
 
     /// Adds rows, the first of which has this number; some columns were left out before.
@@ -140,8 +141,9 @@ pub fn fit_summary(
     let settings = job.settings(rows)?;
     let ((choice, missing), hold_out) = (job.roles()?, job.hold_out);
     if (table.rows() as u64) < rows {
+        let most = sample_rows(&settings);
         let problem =
-            format!("this one needs all {rows} rows in memory, and from a cluster takes at most {SAMPLE}; use cosines");
+            format!("this one needs all {rows} rows in memory, and from a cluster takes at most {most}; use cosines");
         return Err(Failure::from(rffblr::Error::Setting { name: "preset", problem }).into());
     }
     let fitted = watched(py, threads, listener, move |tell| {

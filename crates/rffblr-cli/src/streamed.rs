@@ -5,7 +5,7 @@ use crate::training::{advise, advised, tell};
 use anyhow::Result;
 use indicatif::{HumanDuration, ProgressBar};
 use rffblr::data::{Dataset, Summary, TrainingTable};
-use rffblr::drawn::{SAMPLE, StreamFit, Streamed};
+use rffblr::drawn::{StreamFit, Streamed, sample_rows};
 use rffblr::{Iteration, Model, Settings};
 use rffblr_methods::evaluate::held_out_check;
 use rffblr_tables::{FileFit, FromFiles, Parts, ReadOptions, Stage};
@@ -86,7 +86,7 @@ pub fn fit_files(
 /// Fits to a table in memory.
 pub fn fit_table(training: &TrainingTable, settings: &Settings, hold_out: bool, quiet: bool) -> Result<Fitted> {
     let start = Instant::now();
-    let mut summary = Summary::new(SAMPLE, settings.seed);
+    let mut summary = Summary::new(sample_rows(settings), settings.seed);
     summary.add(training.table(), 0)?;
     let (learning, adding) = (Learning::new(quiet), bar(quiet, summary.rows(), ADDING));
     let observer = |step: &Iteration| {

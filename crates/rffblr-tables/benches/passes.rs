@@ -3,8 +3,9 @@
 //!
 //! Threads: `RAYON_NUM_THREADS`, as everywhere.
 
+use rffblr::Settings;
 use rffblr::data::{Encoder, MissingInputs, RoleChoice, Roles};
-use rffblr::drawn::{BLOCK, SAMPLE};
+use rffblr::drawn::{BLOCK, sample_rows};
 use rffblr_tables::Parts;
 use std::error::Error;
 use std::fs;
@@ -39,8 +40,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let choice = RoleChoice::from(Roles { targets, ..Roles::default() });
     let parts = Parts::open(&[path.into()], &choice.read_options())?;
     println!("{} bytes, {} threads", parts.bytes(), rayon::current_num_threads());
-    let (types, summary) =
-        timed("first pass: types, summary, sample", || Ok(parts.summarise(SAMPLE, 0, |_| ControlFlow::Continue(()))?))?;
+    let (types, summary) = timed("first pass: types, summary, sample", || {
+        Ok(parts.summarise(sample_rows(&Settings::DEFAULT), 0, |_| ControlFlow::Continue(()))?)
+    })?;
     let rows = timed("a pass that reads", || {
         let mut rows = 0;
         for block in parts.blocks(&types, BLOCK) {

@@ -3,7 +3,7 @@
 use super::checkpoint::{Checkpoint, expect_usable};
 use super::{Parts, Starts, Types};
 use rffblr::data::{Encoder, MissingInputs, Note, RoleChoice, Summary, TrainingTable};
-use rffblr::drawn::{Accumulator, SAMPLE, StreamFit, Streamed};
+use rffblr::drawn::{Accumulator, StreamFit, Streamed, sample_rows};
 use rffblr::memory::{of_doubles, require};
 use rffblr::{Error, Form, Iteration, Result, Settings};
 use std::ops::ControlFlow;
@@ -59,7 +59,8 @@ impl Parts {
     pub fn fit(self, job: FileFit, tell: &(dyn Fn(Stage<'_>) -> ControlFlow<()> + Sync)) -> Result<FromFiles> {
         job.checkpoint.as_deref().map_or(Ok(()), |path| expect_usable(path, self.files()))?;
         let bytes = self.bytes();
-        let start = || (Summary::new(SAMPLE, job.settings.seed), Starts::default());
+        let most = sample_rows(&job.settings);
+        let start = || (Summary::new(most, job.settings.seed), Starts::default());
         let (types, (summary, starts)) = self.survey(start, |(summary, starts), block| {
             // What is wrong with the roles themselves is said where they are used.
             if let Ok(roles) = job.choice.clone().resolve(&block.table) {
@@ -83,7 +84,7 @@ impl Parts {
         let (table, _) = summary.sample();
         if table.rows() < rows {
             let problem =
-                format!("this one needs all {rows} rows in memory, and from files takes at most {SAMPLE}; use cosines");
+                format!("this one needs all {rows} rows in memory, and from files takes at most {most}; use cosines");
             return Err(Error::Setting { name: "preset", problem });
         }
         let table = table.with_notes(types.notes().iter().cloned());

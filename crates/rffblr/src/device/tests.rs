@@ -184,6 +184,26 @@ fn gpu_operations_equal_those_of_the_processor() {
     assert_eq!(operations(&cuda).len(), operations(&HOST).len());
 }
 
+/// Triangles that are wider than a strip.
+#[test]
+fn gpu_inverses_of_several_strips_equal_those_of_the_processor() {
+    let Some(cuda) = gpu() else { return };
+    let s = positive(2100);
+    let factor = |backend: &Cuda| backend.factor(&backend.put(s.as_ref()), 500.0).unwrap();
+    let (expected, inverse) = HOST.inverse(HOST.factor(&s, 500.0).unwrap(), true);
+    let column = |diagonal: &[f64]| Mat::from_fn(2100, 1, |i, _| diagonal[i]);
+    let (diagonal, found) = cuda.inverse(factor(&cuda), true);
+    expect_near(&cuda.get(&found.unwrap()), &inverse.unwrap(), true);
+    expect_near(&column(&diagonal), &column(&expected), false);
+    let (diagonal, none) = cuda.inverse(factor(&cuda), false);
+    assert!(none.is_none());
+    expect_near(&column(&diagonal), &column(&expected), false);
+    let (mut gram, mut whole) = (cuda.zeros(2100, 2100), HOST.zeros(2100, 2100));
+    cuda.add_gram(&mut gram, &cuda.put(s.as_ref()));
+    HOST.add_gram(&mut whole, &s);
+    expect_near(&cuda.get(&gram), &whole, true);
+}
+
 /// Larger than the pieces in which data travel.
 #[test]
 fn gpu_large_matrices_come_back_as_they_went() {
@@ -224,13 +244,11 @@ fn data(rows: usize, weighted: bool) -> Dataset {
     }
 }
 
-fn difference(a: &Model, b: &Model, inputs: MatRef<'_, f64>) -> f64 {
+/// Of means and deviations, and of the deviations of the function, which rounding touches most: they are small.
+fn differences(a: &Model, b: &Model, inputs: MatRef<'_, f64>) -> [f64; 2] {
     let (a, b) = (a.predict(inputs).unwrap(), b.predict(inputs).unwrap());
-    let mut worst = 0f64;
-    for (a, b) in [(&a.mean, &b.mean), (&a.std, &b.std), (&a.latent_std, &b.latent_std)] {
-        worst = worst.max((a - b).norm_max() / b.norm_max());
-    }
-    worst
+    let of = |a: &Mat<f64>, b: &Mat<f64>| (a - b).norm_max() / b.norm_max();
+    [of(&a.mean, &b.mean).max(of(&a.std, &b.std)), of(&a.latent_std, &b.latent_std)]
 }
 
 /// Given the features, sums and solutions are those of the processor to rounding, and merged over both.
@@ -258,14 +276,27 @@ fn gpu_sums_of_a_map_equal_those_of_the_processor() {
         let again = Accumulator::from_bytes(&there.to_bytes().unwrap()).unwrap();
         let expected = map.model(&here).unwrap();
         for sums in [there, both, again] {
-            let worst = difference(&map.model(&sums).unwrap(), &expected, data.inputs().subrows(0, 300));
-            eprintln!("weights {weighted}, {precision:?}: largest relative difference {worst:e}");
-            assert!(worst < 1e-8, "{worst}");
+            let worst = differences(&map.model(&sums).unwrap(), &expected, data.inputs().subrows(0, 300));
+            eprintln!("weights {weighted}, {precision:?}: largest relative differences {worst:?}");
+            assert!(worst[0] < 1e-8 && worst[1] < 1e-6, "{worst:?}");
         }
     }
 }
 
-/// Learning in many steps enlarges what rounding differs by.
+/// The same data, but for the last bit of half of the targets.
+fn shaken(data: &Dataset) -> Dataset {
+    let change = |n: usize, c: usize| if (n * 7 + c) % 2 == 0 { 1.0 } else { 1.0 + f64::EPSILON };
+    let (rows, tasks) = data.targets().shape();
+    let targets = Mat::from_fn(rows, tasks, |n, c| data.targets()[(n, c)] * change(n, c));
+    let shaken = Dataset::new(data.inputs().to_owned(), targets).unwrap();
+    match data.given_weights() {
+        None => shaken,
+        Some(weights) => shaken.with_weights(weights.clone()).unwrap(),
+    }
+}
+
+/// After few steps the models are the same to 10⁻⁸. Hundreds of them enlarge whatever differs: then a device differs from the
+/// processor as the processor does from itself where targets change in their last bit.
 #[test]
 fn gpu_models_equal_those_of_the_processor() {
     let Some(_) = gpu() else { return };
@@ -278,18 +309,28 @@ fn gpu_models_equal_those_of_the_processor() {
         (Form::Kernel, 1900, false),
     ] {
         let data = data(rows, weighted);
-        let on = |device| fit(&data, &Settings { form: form.clone(), device, ..Settings::DEFAULT }).unwrap();
-        let (there, again, here) = (on(Device::Cuda(0)), on(Device::Cuda(0)), on(Device::Cpu));
-        let inputs = data.inputs().subrows(0, 300);
-        let worst = difference(&there, &here, inputs);
-        eprintln!("{form:?}, {rows} rows, weights {weighted}: largest relative difference {worst:e}");
-        let near = if form == Form::Kernel { 1e-8 } else { 1e-5 };
-        assert!(worst < near, "{worst}");
-        // The same bits on repeat.
-        assert!(difference(&there, &again, inputs) == 0.0);
-        let left = |model: &Model| model.leave_one_out(&data).unwrap().mean;
-        let (a, b) = (left(&there), left(&here));
-        assert!((&a - &b).norm_max() < near * b.norm_max());
+        for max_iterations in [4, Settings::DEFAULT.max_iterations] {
+            let few = max_iterations == 4;
+            let settings = |device| Settings { form: form.clone(), device, max_iterations, ..Settings::DEFAULT };
+            let on = |device| fit(&data, &settings(device)).unwrap();
+            let (there, again, here) = (on(Device::Cuda(0)), on(Device::Cuda(0)), on(Device::Cpu));
+            let inputs = data.inputs().subrows(0, 300);
+            let found = differences(&there, &here, inputs);
+            let usual = differences(&fit(&shaken(&data), &settings(Device::Cpu)).unwrap(), &here, inputs);
+            eprintln!("{form:?}, {rows} rows, weights {weighted}, at most {max_iterations} steps a search: {found:?}");
+            eprintln!("  where targets change in their last bit: {usual:?}");
+            match few {
+                true => assert!(found[0] < 1e-8 && found[1] < 1e-6, "{found:?}"),
+                false => assert!(found.iter().zip(&usual).all(|(found, usual)| *found < 1e-8_f64.max(100.0 * usual))),
+            }
+            // The same bits on repeat.
+            assert!(differences(&there, &again, inputs) == [0.0, 0.0]);
+            if few {
+                let left = |model: &Model| model.leave_one_out(&data).unwrap().mean;
+                let (a, b) = (left(&there), left(&here));
+                assert!((&a - &b).norm_max() < 1e-8 * b.norm_max());
+            }
+        }
     }
 }
 
@@ -305,7 +346,7 @@ fn timed(cuda: &Cuda, mut work: impl FnMut()) -> f64 {
     (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
 }
 
-/// What the pass over rows takes, uploads included, beside a large product: a tenth of its rate at least.
+/// What the pass over rows takes, uploads included, beside a large product: half of its rate at least.
 #[test]
 fn gpu_pass_keeps_the_device_busy() {
     let Some(cuda) = gpu() else { return };
@@ -367,5 +408,5 @@ fn gpu_pass_keeps_the_device_busy() {
             gram.rows()
         );
     }
-    assert!(slowest > 0.1, "{slowest} of the rate of products");
+    assert!(slowest > 0.5, "{slowest} of the rate of products");
 }

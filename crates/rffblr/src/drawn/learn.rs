@@ -18,8 +18,9 @@ use std::ops::ControlFlow;
 /// have, or this many: far fewer could not follow a function that varies fast, and the kernel would be too smooth.
 const FIRST_ROWS: usize = 6_000;
 const FIRST_FEATURES: usize = 512;
-/// Most rows of the sample on which the features of the model are learned.
-pub(crate) const MOST_ROWS: usize = 96_000;
+/// Most rows of the sample on which the features of the model are learned with the usual effort, and with four times as much or
+/// more.
+const MOST_ROWS: (usize, usize) = (96_000, 384_000);
 /// It is divided into batches, each of which serves one step in turn: a step costs its rows. So many rows for each feature,
 /// within bounds: with fewer the frequencies follow the noise of a batch, with more there are too few steps.
 const BATCH_EACH: usize = 22;
@@ -49,6 +50,11 @@ pub(super) const MOST_RAISES: usize = 8;
 const APART: f64 = 0.03;
 /// Steps in which it shows.
 const APART_STEPS: usize = 8;
+
+/// Most rows of the sample on which the features of the model are learned: more effort is worth as many times more.
+pub(crate) fn most_rows(effort: f64) -> usize {
+    ((MOST_ROWS.0 as f64 * effort) as usize).clamp(MOST_ROWS.0, MOST_ROWS.1)
+}
 
 /// Most rows of a batch for features of so many columns.
 fn batch_rows(columns: usize) -> usize {
@@ -98,6 +104,8 @@ struct Search<'a, B> {
     observer: Observer<'a>,
     trace: Vec<Iteration>,
     stop: Stop,
+    /// Most rows to learn the features of the model from.
+    rows: usize,
     /// Most steps of a search for frequencies, and of all that come after the one that is under way.
     steps: usize,
     later: usize,
@@ -134,7 +142,17 @@ pub(crate) fn learn<B: Backend>(
     let Groups { groups, trace, stop } = kernels;
     let inputs = sample.inputs.ncols();
     let most_steps = ((STEPS.0 as f64 * effort) as usize).clamp(STEPS.0, STEPS.1);
-    let mut search = Search { sample, settings, backend, observer, trace, stop, steps: most_steps, later: 0 };
+    let mut search = Search {
+        sample,
+        settings,
+        backend,
+        observer,
+        trace,
+        stop,
+        rows: most_rows(effort),
+        steps: most_steps,
+        later: 0,
+    };
     let most = features(sample.tasks());
     let quarter = most.min(FIRST_FEATURES.max(most / 2)).div_ceil(4).max(1);
     let draw = Draw::new(inputs, [quarter, quarter], settings.seed);
@@ -158,7 +176,7 @@ pub(crate) fn learn<B: Backend>(
 impl<B: Backend> Search<'_, B> {
     /// Some tasks on batches of rows to learn features of so many columns from, and on rows to check.
     fn batches(&self, tasks: &[usize], columns: usize) -> (Vec<Problem>, Problem) {
-        let chosen = self.sample.choose(MOST_ROWS, self.settings.seed);
+        let chosen = self.sample.choose(self.rows, self.settings.seed);
         let one_in = CHECK.max(chosen.len() / CHECK_ROWS);
         let (check, learn): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k.is_multiple_of(one_in));
         let rows = |part: &[(usize, &usize)]| part.iter().map(|(_, row)| **row).collect::<Vec<usize>>();

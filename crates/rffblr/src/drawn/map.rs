@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeatureMap {
-    settings: Settings,
+    pub(super) settings: Settings,
     pub(super) input_names: Vec<String>,
     pub(super) target_names: Vec<String>,
     pub(super) input_scale: Standardiser,

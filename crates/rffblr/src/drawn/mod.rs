@@ -22,9 +22,9 @@ mod tree;
 
 pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
-pub(crate) use learn::{BATCH, Group};
+pub(crate) use learn::{BATCH, Group, most_rows};
 pub use map::FeatureMap;
 pub(crate) use map::features_for;
-pub use stream::{BlockSource, EachBlock, SAMPLE, StreamFit, StreamPlan, Streamed};
+pub use stream::{BlockSource, EachBlock, StreamFit, StreamPlan, Streamed, sample_rows};
 #[cfg(test)]
 pub(crate) use sums::{Sums, parts};

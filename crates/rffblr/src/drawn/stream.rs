@@ -1,7 +1,7 @@
 //! A model from a table that comes in blocks, with scores on rows that it has not seen.
 
 use super::accumulator::{Accumulator, BLOCK};
-use super::learn::MOST_ROWS;
+use super::learn::most_rows;
 use super::map::FeatureMap;
 use crate::data::roles::numbers;
 use crate::data::{Dataset, Encoder, Summary, row_hash};
@@ -20,7 +20,9 @@ const HELD_OUT: usize = 20_000;
 /// Of fewer rows, one in so many is held out.
 const ONE_IN: usize = 10;
 /// Rows that a [`Summary`] should keep for [`StreamFit::fit`].
-pub const SAMPLE: usize = MOST_ROWS + HELD_OUT;
+pub fn sample_rows(settings: &Settings) -> usize {
+    most_rows(settings.effort()) + HELD_OUT
+}
 
 /// What is done with a block: the number of its first row, the table that has it, and where in that table it lies.
 pub type EachBlock<'a> = &'a mut dyn FnMut(u64, &Table, Range<usize>) -> Result<()>;
@@ -41,7 +43,7 @@ impl BlockSource for Table {
 
 /// What to fit, and to whom to tell.
 pub struct StreamFit<'a> {
-    /// Of all rows, with a sample of [`SAMPLE`] of them.
+    /// Of all rows, with a sample of [`sample_rows`] of them.
     pub summary: &'a Summary,
     /// Seed of that sample.
     pub seed: u64,
@@ -110,7 +112,7 @@ impl StreamFit<'_> {
         let one_in_ten = usize::try_from(summary.rows()).unwrap_or(usize::MAX) / ONE_IN;
         let count = if hold_out { HELD_OUT.min(one_in_ten).min(dealt.rows.len() / 2) } else { 0 };
         let bound = dealt.rows[..count].last().map(|(hash, _)| *hash);
-        let (sample, _) = encoder.dataset(&dealt.table, &dealt.learned(bound))?;
+        let (sample, _) = encoder.dataset(&dealt.table, &dealt.learned(bound, most_rows(self.settings.effort())))?;
         Ok(StreamPlan { encoder: encoder.clone(), map: map(&sample)?, seed, bound })
     }
 }
@@ -134,8 +136,8 @@ impl Dealt {
         in_order(self.rows.iter().take_while(|(hash, _)| is_held_out(*hash, bound)))
     }
 
-    fn learned(&self, bound: Option<u64>) -> Vec<usize> {
-        in_order(self.rows.iter().skip_while(|(hash, _)| is_held_out(*hash, bound)).take(MOST_ROWS))
+    fn learned(&self, bound: Option<u64>, count: usize) -> Vec<usize> {
+        in_order(self.rows.iter().skip_while(|(hash, _)| is_held_out(*hash, bound)).take(count))
     }
 }
 
@@ -218,7 +220,8 @@ impl StreamPlan {
     pub fn finish(&self, summary: &Summary, mut sums: Accumulator, blocks: u64) -> Result<Streamed> {
         let (map, encoder) = (&self.map, &self.encoder);
         let dealt = Dealt::new(summary, encoder, self.seed)?;
-        let (sample, _) = encoder.dataset(&dealt.table, &dealt.learned(self.bound))?;
+        let learned = dealt.learned(self.bound, most_rows(map.settings.effort()));
+        let (sample, _) = encoder.dataset(&dealt.table, &learned)?;
         let rows = dealt.held_out(self.bound);
         if rows.is_empty() {
             return Ok(Streamed { model: map.model(&sums)?.with_encoder(encoder.clone())?, sample, held_out: None });

@@ -58,7 +58,7 @@ impl<'a> Around<'a> {
                 machine,
                 along: [&machine.inputs, rows].map(|rows| explainer.along(rows)),
                 distances: machine.kernel.distances(&machine.inputs, rows.as_ref(), threads),
-                direct: Direct::new(machine.slopes(threads).0, rows),
+                direct: Direct::new(machine.slopes(threads), rows),
             },
         }
     }

@@ -331,13 +331,20 @@ impl KernelMachine {
         out
     }
 
-    /// Slope of the direct link of each input and its standard deviation: D×C each. A priori a slope has
-    /// variance v₀/D, and covariance v₀x_nd/D with the function at row n.
-    pub(crate) fn slopes(&self, threads: Threads) -> (Mat<f64>, Mat<f64>) {
+    /// Slope of the direct link of each input: D×C. A priori a slope has variance v₀/D, and covariance v₀x_nd/D with the
+    /// function at row n.
+    pub(crate) fn slopes(&self, threads: Threads) -> Mat<f64> {
+        let mut slopes = multiply(self.inputs.as_ref().as_ref().transpose(), self.coefficients.as_ref(), threads);
+        let unit = self.kernel.linear / self.inputs.ncols() as f64;
+        (0..slopes.ncols()).for_each(|c| slopes.col_as_slice_mut(c).iter_mut().for_each(|slope| *slope *= unit));
+        slopes
+    }
+
+    /// The standard deviations of the [`slopes`](KernelMachine::slopes), which take the factors of all rows.
+    pub(crate) fn slope_deviations(&self) -> Mat<f64> {
         let unit = self.kernel.linear / self.inputs.ncols() as f64;
         let covariance = Mat::from_fn(self.inputs.nrows(), self.inputs.ncols(), |n, d| unit * self.inputs[(n, d)]);
-        let slope = multiply(covariance.as_ref().transpose(), self.coefficients.as_ref(), threads);
-        let mut deviation = Mat::zeros(slope.nrows(), slope.ncols());
+        let mut deviation = Mat::zeros(self.inputs.ncols(), self.noise.len());
         for share in self.shares() {
             let explained = share.explained(&covariance);
             for d in 0..explained.ncols() {
@@ -345,7 +352,7 @@ impl KernelMachine {
                 share.tasks.iter().for_each(|&task| deviation[(d, task)] = (self.amplitude[task] * left).sqrt());
             }
         }
-        (slope, deviation)
+        deviation
     }
 
     /// Turns standard normal numbers, N′×C for each draw, into joint posterior draws at standardised rows. Costs N′³.

@@ -161,14 +161,11 @@ impl Machines {
 
     /// Slope of the direct link of each input and its standard deviation: D×C each.
     pub(crate) fn slopes(&self, threads: Threads) -> (Mat<f64>, Mat<f64>) {
-        let empty = || Mat::zeros(self.inputs().ncols(), self.tasks());
-        let (mut slope, mut deviation) = (empty(), empty());
-        for member in &self.members {
-            let own = member.machine.slopes(threads);
-            member.spread(&own.0, &mut slope);
-            member.spread(&own.1, &mut deviation);
-        }
-        (slope, deviation)
+        let inputs = self.inputs().ncols();
+        (
+            self.gathered(inputs, |machine| machine.slopes(threads)),
+            self.gathered(inputs, KernelMachine::slope_deviations),
+        )
     }
 
     /// Joint draws of the function at standardised rows: N′×C each. Costs N′³.

@@ -5,7 +5,7 @@ use super::posterior::{Inverse, Shape};
 use super::waves::Waves;
 use crate::data::{Dataset, row_sample};
 use crate::device::{Backend, Side};
-use crate::drawn::{Accumulator, BLOCK, FeatureMap, Group, learn};
+use crate::drawn::{Accumulator, BLOCK, FeatureMap, Group, most_rows};
 use crate::error::Result;
 use crate::kernel::{Kernel, LeftOut, nonnegative_variance};
 use crate::linalg::{Accumulate, Mat, MatRef, Threads, select_columns};
@@ -204,7 +204,7 @@ impl<B: Backend> There<'_, B> {
 
 /// Learns from data in memory.
 pub(super) fn fit(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
-    let rows = row_sample(data.rows(), learn::MOST_ROWS, settings.seed);
+    let rows = row_sample(data.rows(), most_rows(settings.effort()), settings.seed);
     let part = rows.map(|rows| data.select(&rows)).transpose()?;
     let map = FeatureMap::learn(part.as_ref().unwrap_or(data), data.effective_rows(), settings, observer)?;
     let mut sums = Accumulator::new(&map).on(settings.device, data.rows() as f64)?;

@@ -472,6 +472,14 @@ impl Settings {
         Settings { form, ..self.clone() }
     }
 
+    /// How much of the usual effort learning drawn features may take.
+    pub(crate) fn effort(&self) -> f64 {
+        match self.form {
+            Form::Drawn { effort, .. } => effort,
+            _ => usual_effort(),
+        }
+    }
+
     /// Checks every value; the error names the setting.
     pub fn validate(&self) -> Result<()> {
         at_least_one("max-iterations", self.max_iterations)?;

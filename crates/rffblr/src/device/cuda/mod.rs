@@ -21,8 +21,10 @@ use std::sync::{Arc, PoisonError};
 #[derive(Clone)]
 pub(crate) struct Cuda(Arc<Inner>);
 
-/// Columns of a strip of a symmetric product: wider ones compute more above the diagonal, narrower ones leave parts of the card
-/// without work.
+use blas::cublasSideMode_t::{CUBLAS_SIDE_LEFT as LEFT, CUBLAS_SIDE_RIGHT as RIGHT};
+
+/// Columns of a strip of a triangle: wider ones compute more above the diagonal, narrower ones leave parts of the card without
+/// work.
 const STRIP: usize = 1024;
 
 /// A column-major matrix without gaps between its columns, in the memory of a device.
@@ -204,11 +206,18 @@ impl Cuda {
         });
     }
 
-    /// `c ← factor · a b + beta · c`, where c has so many rows and columns and a so many columns.
-    fn gemm(&self, c: At, (rows, columns, inner): (usize, usize, usize), (factor, a, b): (f64, At, At), beta: f64) {
+    /// `c ← [c +] factor · a b`, where c has so many rows and columns and a so many columns.
+    fn gemm(
+        &self,
+        c: At,
+        (rows, columns, inner): (usize, usize, usize),
+        (factor, a, b): (f64, At, At),
+        mode: Accumulate,
+    ) {
         if rows == 0 || columns == 0 {
             return;
         }
+        let beta = if mode == Accumulate::Add { 1.0 } else { 0.0 };
         let (rows, columns, inner) = (int(rows), int(columns), int(inner));
         self.with(|device| {
             // SAFETY: the callers name shapes that lie within the matrices.
@@ -234,43 +243,65 @@ impl Cuda {
         });
     }
 
-    /// The lower triangle of `dst + aᵀa`, a strip of columns after the other from the diagonal down: cuBLAS has the full speed of
-    /// the card for products of general matrices alone.
-    pub(super) fn add_gram_in_strips(&self, dst: &mut Matrix, a: &Matrix, width: usize) {
-        for first in (0..dst.columns).step_by(width) {
-            let shape = (dst.rows - first, width.min(dst.columns - first), a.rows);
-            let from = At::column(a, first);
-            self.gemm(At::column(dst, first).row(first), shape, (1.0, from.transposed(), from), 1.0);
+    /// The lower triangle of `[dst +] aᵀa`, a strip of columns after the other from the diagonal down: cuBLAS has the full speed of
+    /// the card for products of general matrices alone. Of a lower triangular `a` what is zero is left out.
+    fn gram_in_strips(&self, dst: &mut Matrix, mode: Accumulate, a: &Matrix, triangular: bool) {
+        for (first, width) in strips(dst.columns) {
+            let zero = if triangular { first } else { 0 };
+            let shape = (dst.rows - first, width, a.rows - zero);
+            let from = At::column(a, first).row(zero);
+            self.gemm(At::column(dst, first).row(first), shape, (1.0, from.transposed(), from), mode);
         }
     }
 
-    /// Solves with the factor, or its transpose, on one side of `b`, in place.
-    fn triangular(&self, l: &Matrix, side: blas::cublasSideMode_t, transposed: bool, b: &mut Matrix) {
-        let operation = operation(transposed);
-        let (n, rows, columns) = (int(l.rows), int(b.rows), int(b.columns));
+    /// Solves with a factor, or its transpose, on one side of a matrix of so many rows and columns, in place.
+    fn triangular(&self, l: At, side: blas::cublasSideMode_t, b: At, (rows, columns): (usize, usize)) {
         if rows == 0 || columns == 0 {
             return;
         }
+        let (rows, columns) = (int(rows), int(columns));
         self.with(|inner| {
-            // SAFETY: l is n×n, and n is the number of rows or columns of b, as the side asks.
+            // SAFETY: the callers name shapes that lie within the matrices, and as much of the factor as the side asks.
             let status = unsafe {
                 blas::cublasDtrsm_v2(
                     inner.blas,
                     side,
                     blas::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER,
-                    operation,
+                    operation(l.transposed),
                     blas::cublasDiagType_t::CUBLAS_DIAG_NON_UNIT,
                     rows,
                     columns,
                     &1.0,
-                    pointer(l),
-                    n,
-                    pointer(b),
-                    rows,
+                    l.first,
+                    l.stride,
+                    b.first,
+                    b.stride,
                 )
             };
             done(status.result());
         });
+    }
+
+    /// `b ← L⁻¹ b`, or with its transpose, of a table in the memory of the processor.
+    fn solved(&self, l: At, b: &mut Mat<f64>) {
+        let there = self.put(b.as_ref());
+        self.triangular(l, LEFT, At::of(&there), b.shape());
+        *b = self.get(&there);
+    }
+
+    /// ‖L⁻¹z‖² for each row z, which is lost: X Lᵀ = Z, so that a row of X is L⁻¹z.
+    fn squares(&self, l: At, rows: &mut Matrix) -> Vec<f64> {
+        let out = self.uninitialised(rows.rows, 1);
+        self.triangular(l.transposed(), RIGHT, At::of(rows), (rows.rows, rows.columns));
+        launch!(self, "row_squares", rows.rows, &out, rows.rows, &*rows, rows.columns);
+        self.get(&out).col_as_slice(0).to_vec()
+    }
+
+    /// The first rows of a unit matrix, all of them or fewer.
+    fn unit(&self, rows: usize, columns: usize) -> Matrix {
+        let out = self.zeros(rows, columns);
+        launch!(self, "add_to_diagonal", rows, &out, rows, 1.0);
+        out
     }
 
     /// The factor in the place of a matrix; `None` if a pivot is not positive.
@@ -295,26 +326,22 @@ impl Cuda {
         (self.status(&info) == 0).then_some(a)
     }
 
-    /// The inverse in the place of a factor: lower triangle.
-    fn invert(&self, l: Matrix) -> Matrix {
-        let n = int(l.rows);
-        let lower = solver::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER;
-        let mut size = 0;
-        self.with(|inner| {
-            // SAFETY: l is n×n.
-            done(unsafe {
-                solver::cusolverDnDpotri_bufferSize(inner.solver, lower, n, pointer(&l), n, &mut size).result()
-            });
-        });
-        let (work, info) = (self.uninitialised(size as usize, 1), self.zeros(1, 1));
-        self.with(|inner| {
-            // SAFETY: as for the factor.
-            done(unsafe {
-                let (work, info) = (pointer(&work), info.data.at as *mut i32);
-                solver::cusolverDnDpotri(inner.solver, lower, n, pointer(&l), n, work, size, info).result()
-            });
-        });
+    /// (LLᵀ)⁻¹ = YᵀY with Y = L⁻¹, in the place of the factor: lower triangle.
+    fn inverted(&self, mut l: Matrix) -> Matrix {
+        let y = self.unit(l.rows, l.rows);
+        for (first, width) in strips(l.rows) {
+            let corner = |matrix| At::column(matrix, first).row(first);
+            self.triangular(corner(&l), LEFT, corner(&y), (l.rows - first, width));
+        }
+        self.gram_in_strips(&mut l, Accumulate::Replace, &y, true);
         l
+    }
+
+    /// The diagonal of (LLᵀ)⁻¹, in little memory.
+    fn inverse_diagonal(&self, l: &Matrix) -> Vec<f64> {
+        let strip =
+            |(first, width)| self.squares(At::column(l, first).row(first), &mut self.unit(width, l.rows - first));
+        strips(l.rows).flat_map(strip).collect()
     }
 
     /// What cuSOLVER says of its last call.
@@ -365,6 +392,11 @@ impl At {
     fn row(self, first: usize) -> At {
         At { first: self.first.wrapping_add(first), ..self }
     }
+}
+
+/// First column and width of each strip of so many columns.
+fn strips(columns: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..columns).step_by(STRIP).map(move |first| (first, STRIP.min(columns - first)))
 }
 
 /// Columns that travel together where they do not follow each other in the memory of the processor.
@@ -465,12 +497,11 @@ impl Backend for Cuda {
             Side::Plain(a) => a.columns,
             Side::Transposed(a) => a.rows,
         };
-        let beta = if mode == Accumulate::Add { 1.0 } else { 0.0 };
-        self.gemm(At::of(dst), (rows, columns, inner), (factor, At::side(a), At::side(b)), beta);
+        self.gemm(At::of(dst), (rows, columns, inner), (factor, At::side(a), At::side(b)), mode);
     }
 
     fn add_gram(&self, dst: &mut Matrix, a: &Matrix) {
-        self.add_gram_in_strips(dst, a, STRIP);
+        self.gram_in_strips(dst, Accumulate::Add, a, false);
     }
 
     fn add(&self, dst: &mut Matrix, a: &Matrix, factor: f64) {
@@ -503,7 +534,7 @@ impl Backend for Cuda {
         let directions = self.put(basis.directions.as_ref());
         // The angles are the first columns of `out`.
         let shape = (out.rows, waves, inputs.columns);
-        self.gemm(At::of(out), shape, (1.0, At::of(inputs), At::of(&directions)), 0.0);
+        self.gemm(At::of(out), shape, (1.0, At::of(inputs), At::of(&directions)), Accumulate::Replace);
         let links: Vec<u64> = basis.links.iter().map(|link| *link as u64).collect();
         let (offsets, links) = (self.list(&basis.offsets), self.list(&links));
         let root = root.map(|root| self.list(root));
@@ -544,20 +575,21 @@ impl Backend for Cuda {
     }
 
     fn half_solve(&self, l: &Matrix, b: &mut Mat<f64>) {
-        let mut there = self.put(b.as_ref());
-        self.triangular(l, blas::cublasSideMode_t::CUBLAS_SIDE_LEFT, false, &mut there);
-        *b = self.get(&there);
+        self.solved(At::of(l), b);
     }
 
     fn half_solve_transposed(&self, l: &Matrix, b: &mut Mat<f64>) {
-        let mut there = self.put(b.as_ref());
-        self.triangular(l, blas::cublasSideMode_t::CUBLAS_SIDE_LEFT, true, &mut there);
-        *b = self.get(&there);
+        self.solved(At::of(l).transposed(), b);
     }
 
     fn inverse(&self, l: Matrix, full: bool) -> (Vec<f64>, Option<Matrix>) {
-        let inverse = self.invert(l);
-        (self.diagonal_of(&inverse), full.then_some(inverse))
+        match full {
+            false => (self.inverse_diagonal(&l), None),
+            true => {
+                let inverse = self.inverted(l);
+                (self.diagonal_of(&inverse), Some(inverse))
+            }
+        }
     }
 
     fn lower(&self, l: Matrix) -> Cholesky {
@@ -611,11 +643,7 @@ impl Backend for Cuda {
         self.put(l.lower().as_ref())
     }
 
-    /// X Lᵀ = Z, so that a row of X is L⁻¹z.
     fn explained(&self, l: &Matrix, rows: &Matrix) -> Vec<f64> {
-        let (mut x, out) = (rows.clone(), self.uninitialised(rows.rows, 1));
-        self.triangular(l, blas::cublasSideMode_t::CUBLAS_SIDE_RIGHT, true, &mut x);
-        launch!(self, "row_squares", x.rows, &out, x.rows, &x, x.columns);
-        self.get(&out).col_as_slice(0).to_vec()
+        self.squares(At::of(l), &mut rows.clone())
     }
 }

@@ -1,6 +1,6 @@
 //! Two blocks and a part of a third.
 
-use super::super::{Accumulator, BLOCK, FeatureMap, SAMPLE, StreamFit, StreamPlan, Streamed};
+use super::super::{Accumulator, BLOCK, FeatureMap, StreamFit, StreamPlan, Streamed, sample_rows};
 use crate::data::{Encoder, MissingInputs, Roles, RowSums, Summary, row_hash};
 use crate::error::Error;
 use crate::linalg::Mat;
@@ -27,7 +27,7 @@ fn table(change: impl Fn(usize) -> f64) -> Table {
 }
 
 fn encoder(table: &Table) -> (Summary, Encoder) {
-    let mut summary = Summary::new(SAMPLE, SEED);
+    let mut summary = Summary::new(sample_rows(&Settings::DEFAULT), SEED);
     summary.add(table, 0).unwrap();
     let (encoder, _) = Encoder::learn_summary(&summary, &Roles::of_targets(["y"]), MissingInputs::Impute).unwrap();
     (summary, encoder)
