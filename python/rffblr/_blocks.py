@@ -74,8 +74,8 @@ class FeatureMap:
         Parameters
         ----------
         X, y : array or frame
-            Inputs and targets of the sample, as :meth:`RFFBLRRegressor.fit` takes them. More than 96 000 rows are of no
-            more use. A level of a text that the sample does not have is taken for unknown later on.
+            Inputs and targets of the sample, as :meth:`RFFBLRRegressor.fit` takes them. More than 96 000 rows, times
+            ``effort``, are of no more use. A level of a text that the sample does not have is taken for unknown later on.
         sample_weight : array of shape (n_samples,), optional
             Weight of each row. If the sample has weights, so must all blocks.
         rows : int

@@ -76,10 +76,10 @@ class FromFiles(Estimator):
     ) -> Self:
         """Learns from CSV or Parquet files of any number of rows, in memory that does not depend on it.
 
-        One pass finds out the types of the columns, their levels, gaps and scales, and a sample of at most 116 000 rows; the
-        kernel is learned from the sample, and a second pass adds up what the model needs of all rows. Medians, which stand
-        in for missing inputs, are those of the sample. With ``preset="default"`` 3000 rows or fewer, and with the other
-        presets and forms as many as the sample has, are kept and fitted as :meth:`fit` does.
+        One pass finds out the types of the columns, their levels, gaps and scales, and a sample of at most 116 000 rows (404
+        000 with much effort); the kernel is learned from the sample, and a second pass adds up what the model needs of all
+        rows. Medians, which stand in for missing inputs, are those of the sample. With ``preset="default"`` 3000 rows or fewer,
+        and with the other presets and forms as many as the sample has, are kept and fitted as :meth:`fit` does.
 
         Parameters
         ----------

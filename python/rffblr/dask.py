@@ -42,13 +42,13 @@ def _is_dask(data: Any) -> bool:
 class RFFBLRRegressor(_regressor.RFFBLRRegressor):
     """:class:`rffblr.RFFBLRRegressor` for Dask collections; it takes all others too, as that one does.
 
-    Rows stay with the workers: they are counted, then summed up by columns with a sample of at most 116 000 rows; one worker
-    learns the kernel from the sample; then the rows of each partition become sums of M(M + 1)/2 numbers for M features, which
-    workers merge. What comes to the client is the model with the rows of the sample that the kernel was learned from, for
-    explanations and reports; with ``keep_sample=False`` no row at all. A worker that is lost has its part done again by
-    another. The model has the same bits for any number of workers and threads and any order in which they finish, as long as
-    the partitions are the same; and those of :meth:`fit_files` on one machine if all partitions but the last have a multiple
-    of 32 768 rows.
+    Rows stay with the workers: they are counted, then summed up by columns with a sample of at most 116 000 rows (404 000 with
+    much effort); one worker learns the kernel from the sample; then the rows of each partition become sums of M(M + 1)/2
+    numbers for M features, which workers merge. What comes to the client is the model with the rows of the sample that the
+    kernel was learned from, for explanations and reports; with ``keep_sample=False`` no row at all. A worker that is lost has
+    its part done again by another. The model has the same bits for any number of workers and threads and any order in which
+    they finish, as long as the partitions are the same; and those of :meth:`fit_files` on one machine if all partitions but the
+    last have a multiple of 32 768 rows.
 
     Parameters are those of :class:`rffblr.RFFBLRRegressor`. ``n_jobs`` are the threads of the one task that learns; rows are
     added up on one thread for each partition.
@@ -153,7 +153,7 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
             settings. It is made if it is not there, and removed once the fit is done. A folder with other files and no plan of
             a fit is refused; files of others are left alone. Few rows are fitted at once, without it.
         keep_sample : bool, default=True
-            Whether rows of the sample, at most 96 000, come to the client with the model, for ``explain`` and ``report``.
+            Whether the rows of the sample that were learned from come to the client with the model, for ``explain`` and ``report``.
 
         Returns
         -------

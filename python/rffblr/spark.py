@@ -129,12 +129,12 @@ class _Shared(HasFeaturesCol, HasPredictionCol, HasWeightCol, HasSeed):
 class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWritable):
     """Bayesian multitask regression on a Spark DataFrame.
 
-    Rows stay with the executors: they are counted, then summed up by columns with a sample of at most 116 000 rows; the driver
-    learns the kernel from the sample; then the rows of each partition become sums of M(M + 1)/2 numbers for M features, which
-    executors merge. An executor that is lost has its part done again by another. The model has the same bits for any number of
-    executors and any order in which they finish. Rows of a table that is read from files are numbered by file, as they are on one
-    machine: the bits are those of :meth:`rffblr.RFFBLRRegressor.fit_files` if all files but the last have a multiple of 32 768
-    rows. Rows of other tables are numbered by partition.
+    Rows stay with the executors: they are counted, then summed up by columns with a sample of at most 116 000 rows (404 000
+    with much effort); the driver learns the kernel from the sample; then the rows of each partition become sums of M(M + 1)/2
+    numbers for M features, which executors merge. An executor that is lost has its part done again by another. The model has
+    the same bits for any number of executors and any order in which they finish. Rows of a table that is read from files are
+    numbered by file, as they are on one machine: the bits are those of :meth:`rffblr.RFFBLRRegressor.fit_files` if all files
+    but the last have a multiple of 32 768 rows. Rows of other tables are numbered by partition.
 
     Parameters
     ----------

@@ -285,7 +285,7 @@ fn gpu_sums_of_a_map_equal_those_of_the_processor() {
 
 /// The same data, but for the last bit of half of the targets.
 fn shaken(data: &Dataset) -> Dataset {
-    let change = |n: usize, c: usize| if (n * 7 + c) % 2 == 0 { 1.0 } else { 1.0 + f64::EPSILON };
+    let change = |n: usize, c: usize| if (n * 7 + c).is_multiple_of(2) { 1.0 } else { 1.0 + f64::EPSILON };
     let (rows, tasks) = data.targets().shape();
     let targets = Mat::from_fn(rows, tasks, |n, c| data.targets()[(n, c)] * change(n, c));
     let shaken = Dataset::new(data.inputs().to_owned(), targets).unwrap();
