@@ -140,7 +140,7 @@ def fit(name: str, device: str, options: argparse.Namespace, limit: int) -> dict
         "predict_cpu_seconds": predict["cpu_seconds"],
         "model_mb": round(size / 1e6, 3),
         **found,
-        "told": told,
+        "told": told.replace(f"{options.work}/", ""),
     }
 
 

@@ -12,7 +12,7 @@ import sys
 HERE = pathlib.Path(__file__).parent
 DEVICES = {"cuda": "GPU", "cpu": "processor", "boosting": "boosting (300), processor"}
 CASES = [
-    "flights", "synthetic-1e4", "synthetic-1e5", "synthetic-1e6", "synthetic-1e7", "exact-10000", "exact-40000",
+    "flights", "flights-effort-4", "flights-effort-20", "synthetic-1e4", "synthetic-1e5", "synthetic-1e6", "synthetic-1e7", "exact-10000", "exact-40000",
 ]
 
 

@@ -17,9 +17,9 @@ const FIRST_ROWS: usize = 300;
 pub(super) const OF_CLIMB: f64 = 0.02;
 /// Most steps of a climb that only tries something.
 const FEW_STEPS: usize = 15;
-/// Most rows of a kernel machine on the processor and on a device, where the cube of the rows takes less time.
-pub(crate) const MOST_ROWS: usize = 20_000;
-pub(crate) const MOST_ROWS_THERE: usize = 40_000;
+/// Most rows of a kernel machine, and most that the processor fits: the cube of the rows takes less time on a device.
+pub(crate) const MOST_ROWS: usize = 40_000;
+pub(crate) const MOST_ROWS_HERE: usize = 20_000;
 
 /// What was learned for each group of tasks, and how.
 pub(crate) struct Groups {

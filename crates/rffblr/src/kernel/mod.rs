@@ -17,7 +17,7 @@ mod pairs;
 
 pub(crate) use ascent::{Curvature, Start, Summit, Tolerance, climb};
 use departures::groups;
-pub(crate) use fit::{Climbed, Groups, LEARNING_ROWS, MOST_ROWS, MOST_ROWS_THERE, Search, first_rows};
+pub(crate) use fit::{Climbed, Groups, LEARNING_ROWS, MOST_ROWS, MOST_ROWS_HERE, Search, first_rows};
 pub(crate) use learn::Learned;
 use learn::{Prior, learn};
 pub(crate) use learn::{factorised_in, sized};

@@ -7,7 +7,7 @@ use super::{Function, Learning, Model, Parts, cosines, drawn, learn, transformed
 use crate::data::{Dataset, Standardiser, TrainingTable, expect_count, rounding_variance, row_sample};
 use crate::device::{Cuda, caught, chosen};
 use crate::error::{Error, Result};
-use crate::kernel::{Groups, MOST_ROWS, MOST_ROWS_THERE, Machines};
+use crate::kernel::{Groups, MOST_ROWS, MOST_ROWS_HERE, Machines};
 use crate::linalg::{Mat, Threads};
 use crate::memory::of_doubles;
 use crate::problem::Problem;
@@ -169,13 +169,13 @@ fn device_of_exact(data: &Dataset, settings: &Settings) -> Result<Option<Cuda>> 
         name: "preset",
         problem: format!("the exact form takes at most {count} rows, not {rows}; use preset cosines"),
     };
-    if rows > MOST_ROWS_THERE {
-        return Err(most(format!("{MOST_ROWS} (with a GPU {MOST_ROWS_THERE})")));
+    if rows > MOST_ROWS {
+        return Err(most(format!("{MOST_ROWS_HERE} (with a GPU {MOST_ROWS})")));
     }
     let work = 12.0 * (rows as f64).powi(3) / 3.0;
     let found = chosen(settings.device, work, 2.5 * of_doubles(rows, rows) + 1e9, "the kernel matrix and its factor")?;
     match found {
-        None if rows > MOST_ROWS => Err(most(format!("{MOST_ROWS} without a GPU"))),
+        None if rows > MOST_ROWS_HERE => Err(most(format!("{MOST_ROWS_HERE} without a GPU"))),
         found => Ok(found),
     }
 }

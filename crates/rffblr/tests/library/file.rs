@@ -311,6 +311,42 @@ fn inconsistent_kernel_machines_are_refused() {
     }
 }
 
+/// A GPU fits machines of more rows than the processor takes; their files are read everywhere. Each row stands in the file as
+/// often as `COPIES` says and with so much less weight, so that the means are those of the few rows.
+#[test]
+fn machines_of_more_rows_than_the_processor_fits_are_read() {
+    const COPIES: usize = 3000;
+    let data = smooth(12, 3, 2, 79);
+    let text = fit(&data, &Settings { max_iterations: 3, ..Settings::EXACT }).unwrap().to_json().unwrap();
+    let tiled = |copies: usize| {
+        resigned(&text, |v| {
+            let repeat = |table: &mut Value, factor: f64| {
+                let columns = table["values"].as_array().unwrap().chunks(12);
+                let tiled = columns.flat_map(|column| column.iter().cycle().take(12 * copies));
+                let values: Vec<f64> = tiled.map(|cell| cell.as_f64().unwrap() * factor).collect();
+                table["values"] = json!(values);
+                table["rows"] = json!(12 * copies);
+            };
+            v["training"]["rows"] = json!(12 * copies);
+            let machine = &mut v["function"]["kernel"];
+            repeat(&mut machine["rows"], 1.0);
+            machine["root_weights"] = json!(vec![1.0; 12 * copies]);
+            for group in machine["groups"].as_array_mut().unwrap() {
+                repeat(&mut group["coefficients"], 1.0 / copies as f64);
+                group["variance_correction"] = json!(vec![0.5; group["tasks"].as_array().unwrap().len()]);
+            }
+        })
+    };
+    let new = normal(5, 3, 80);
+    let few = Model::from_json(&text).unwrap().predict_mean(new.as_ref()).unwrap();
+    let many = tiled(COPIES).unwrap().predict_mean(new.as_ref()).unwrap();
+    for (few, many) in few.col_iter().zip(many.col_iter()) {
+        assert!(few.iter().zip(many.iter()).all(|(a, b)| (a - b).abs() < 1e-9 * a.abs().max(1.0)));
+    }
+    let problem = tiled(3334).unwrap_err().to_string();
+    assert!(problem.contains("1 to 40000"), "{problem}");
+}
+
 /// Packed tables of another length, and numbers that are none.
 #[test]
 fn inconsistent_drawn_features_are_refused() {
