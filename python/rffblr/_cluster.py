@@ -51,6 +51,8 @@ class Job:
     hold_out: bool
     preset: str | None
     settings: list[tuple[str, str]]
+    group: str | None = None
+    time: str | None = None
 
     @property
     def seed(self) -> int:

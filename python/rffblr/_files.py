@@ -28,6 +28,12 @@ def names(what: str, given: str | Sequence[str]) -> list[str]:
     return found
 
 
+def one_order(group: str | None, time: str | None) -> None:
+    """Rows are held out by their groups or by their times."""
+    if group is not None and time is not None:
+        raise ValueError("group and time are two ways to hold rows out; name one column")
+
+
 class Files:
     """Which files, and what their columns are for, as the compiled part reads it."""
 
@@ -37,6 +43,8 @@ class Files:
         targets: list[str],
         ignore: list[str],
         weight: tuple[str, str] | None,
+        group: str | None,
+        time: str | None,
         missing: str,
         hold_out: bool,
         checkpoint: str | None,
@@ -45,6 +53,8 @@ class Files:
         self.targets = targets
         self.ignore = ignore
         self.weight = weight
+        self.group = group
+        self.time = time
         self.missing = missing
         self.hold_out = hold_out
         self.checkpoint = checkpoint
@@ -73,6 +83,8 @@ class FromFiles(Estimator):
         repeats: str | None = None,
         checkpoint: Path | None = None,
         hold_out: bool = True,
+        group: str | None = None,
+        time: str | None = None,
     ) -> Self:
         """Learns from CSV or Parquet files of any number of rows, in memory that does not depend on it.
 
@@ -101,6 +113,12 @@ class FromFiles(Estimator):
             Whether to test the model on rows it has not seen, for ``check_`` and ``headline_``: up to 20 000 rows, one in
             ten at most, are held out, predicted by the model of all others, and then learned from too. Of 3000 rows or
             fewer it is fitted again to five folds, as :meth:`check` does.
+        group : str, optional
+            Column whose equal values mark rows that belong together, such as visits of one patient: whole groups are held
+            out, about a tenth of the rows. It is not an input.
+        time : str, optional
+            Instead, column that orders the rows, numbers or dates: the last ones are held out, about a tenth. It is an input
+            too, unless it is ignored.
 
         Returns
         -------
@@ -125,12 +143,15 @@ class FromFiles(Estimator):
         """
         if weight is not None and repeats is not None:
             raise ValueError("weight and repeats are two meanings of row weights; name one column")
+        one_order(group, time)
         column = (weight, "relative") if weight is not None else (repeats, "repeats")
         files = Files(
             listed(paths),
             names("targets", targets),
             names("ignore", ignore),
             (column[0], column[1]) if column[0] is not None else None,
+            group,
+            time,
             self.missing,
             bool(hold_out),
             None if checkpoint is None else os.fspath(checkpoint),

@@ -26,7 +26,7 @@ from . import _cluster
 from . import _regressor
 from ._base import Floats, apart, generated
 from ._cluster import Checkpoint, ClusterError, Job, Layout, PartitionError
-from ._files import Path, names
+from ._files import Path, names, one_order
 from ._frames import names_of
 from ._progress import Bar
 
@@ -132,6 +132,8 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
         hold_out: bool = True,
         checkpoint: Path | None = None,
         keep_sample: bool = True,
+        group: str | None = None,
+        time: str | None = None,
     ) -> Self:
         """Learns from one frame that has inputs and targets, as :meth:`fit_files` does from files.
 
@@ -154,6 +156,8 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
             a fit is refused; files of others are left alone. Few rows are fitted at once, without it.
         keep_sample : bool, default=True
             Whether the rows of the sample that were learned from come to the client with the model, for ``explain`` and ``report``.
+        group, time : str, optional
+            Column of groups that are held out whole, or of the times of which the last are held out, as in :meth:`fit_files`.
 
         Returns
         -------
@@ -172,14 +176,16 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
             raise TypeError("table is no Dask DataFrame; fit takes arrays, fit_files files")
         if weight is not None and repeats is not None:
             raise ValueError("weight and repeats are two meanings of row weights; name one column")
+        one_order(group, time)
         left_out, chosen = names("ignore", ignore), names("targets", targets)
         weights = (weight, "relative") if weight is not None else (repeats, "repeats")
-        for name in [*left_out, *chosen, *([weights[0]] if weights[0] else [])]:
+        order = [name for name in (group, time) if name is not None]
+        for name in [*left_out, *chosen, *([weights[0]] if weights[0] else []), *order]:
             if name not in list(table.columns):
                 raise ValueError(f"the table has no column '{name}'")
-        table = table[[name for name in table.columns if name not in left_out]]
+        table = table[[name for name in table.columns if name not in left_out or name in order]]
         named = (weights[0], weights[1]) if weights[0] is not None else None
-        self._fit([table], _typed(table), chosen, left_out, named, checkpoint, hold_out, keep_sample)
+        self._fit([table], _typed(table), chosen, left_out, named, checkpoint, hold_out, keep_sample, group, time)
         self._name(self.model_, True)
         return self
 
@@ -193,12 +199,14 @@ class RFFBLRRegressor(_regressor.RFFBLRRegressor):
         checkpoint: Path | None,
         hold_out: bool,
         keep_sample: bool,
+        group: str | None = None,
+        time: str | None = None,
     ) -> None:
         for name in targets:
             if dict(columns)[name]:
                 raise ValueError(f"target '{name}' is text; targets must be numbers, NaN where missing")
         job = Job(
-            columns, targets, ignore, weight, self.missing, bool(hold_out), self.preset, self._settings()
+            columns, targets, ignore, weight, self.missing, bool(hold_out), self.preset, self._settings(), group, time
         )
         folder = None if checkpoint is None else Checkpoint(checkpoint)
         with self._all_or_nothing():

@@ -27,6 +27,9 @@ pub struct Job {
     hold_out: bool,
     preset: Option<String>,
     settings: Vec<(String, String)>,
+    /// Columns that say which rows belong together, or in which order they came.
+    group: Option<String>,
+    time: Option<String>,
 }
 
 impl Job {
@@ -36,7 +39,8 @@ impl Job {
     }
 
     fn roles(&self) -> PyResult<(RoleChoice, MissingInputs)> {
-        Ok((roles_of(&self.targets, &self.ignore, self.weight.as_ref()), missing_of(&self.missing)?))
+        let order = (self.group.as_deref(), self.time.as_deref());
+        Ok((roles_of(&self.targets, &self.ignore, self.weight.as_ref(), order)?, missing_of(&self.missing)?))
     }
 }
 
@@ -50,11 +54,13 @@ pub fn is_streamed(job: Job, rows: u64) -> PyResult<bool> {
 #[pyclass(frozen, module = "rffblr._rffblr")]
 pub struct Summary {
     summary: Mutex<data::Summary>,
+    /// What the columns are for, where rows are held out by their groups or times.
+    places: Option<RoleChoice>,
 }
 
 impl Summary {
     fn of(summary: data::Summary) -> Summary {
-        Summary { summary: Mutex::new(summary) }
+        Summary { summary: Mutex::new(summary), places: None }
     }
 
     fn held(&self) -> MutexGuard<'_, data::Summary> {
@@ -68,12 +74,17 @@ impl Summary {
     #[new]
     fn new(job: Job, rows: u64) -> PyResult<Summary> {
         let settings = job.settings(rows)?;
-        Ok(Summary::of(data::Summary::of_part(sample_rows(&settings), settings.seed, rows)))
+        let summary = Mutex::new(data::Summary::of_part(sample_rows(&settings), settings.seed, rows));
+        let placed = job.hold_out && (job.group.is_some() || job.time.is_some());
+        Ok(Summary { summary, places: if placed { Some(job.roles()?.0) } else { None } })
     }
 
     /// Adds rows, the first of which has this number; some columns were left out before.
     fn add(&self, py: Python<'_>, first_row: u64, columns: Inputs<'_>, left_out: Vec<String>) -> PyResult<()> {
         let table = Table::new(columns.columns(&[])?).map_err(Failure::from)?.leaving_out(left_out);
+        if let Some(Ok(roles)) = self.places.clone().map(|choice| choice.resolve(&table)) {
+            roles.expect_places(&table).map_err(Failure::from)?;
+        }
         Ok(py.detach(|| self.held().add(&table, first_row)).map_err(Failure::from)?)
     }
 

@@ -7,7 +7,6 @@ use crate::training::{Training, missing_of, told};
 use pyo3::prelude::*;
 use rffblr::data::{Encoder, Note, RoleChoice, Roles, TrainingTable, Weights};
 use rffblr::drawn::{BLOCK, Streamed};
-use rffblr::metrics::SplitBy;
 use rffblr::{Error, Iteration, PredictionColumns, Result, Settings};
 use rffblr_methods::evaluate;
 use rffblr_methods::folds::Folds;
@@ -27,6 +26,9 @@ pub struct Files {
     ignore: Vec<String>,
     /// Column with the row weights and what they mean.
     weight: Option<(String, String)>,
+    /// Columns that say which rows belong together, or in which order they came.
+    group: Option<String>,
+    time: Option<String>,
     missing: String,
     hold_out: bool,
     checkpoint: Option<PathBuf>,
@@ -55,7 +57,8 @@ pub fn fit_files(
 ) -> PyResult<Model> {
     let settings = named(preset, &settings)?;
     let missing = missing_of(&files.missing)?;
-    let choice = roles_of(&files.targets, &files.ignore, files.weight.as_ref());
+    let order = (files.group.as_deref(), files.time.as_deref());
+    let choice = roles_of(&files.targets, &files.ignore, files.weight.as_ref(), order)?;
     let parts = Parts::open(&files.paths, &choice.read_options()).map_err(Failure::from)?;
     let job = FileFit { choice, missing, settings, hold_out: files.hold_out, checkpoint: files.checkpoint };
     let fitted = watched(py, threads, listener, move |tell| fit(parts, job, tell))?;
@@ -63,12 +66,18 @@ pub fn fit_files(
     Ok(Model::of(model, Some(training)))
 }
 
-/// The parts of the columns; the weight comes with what it means.
-pub fn roles_of(targets: &[String], ignore: &[String], weight: Option<&(String, String)>) -> RoleChoice {
+/// The parts of the columns; the weight comes with what it means, and groups or times come last.
+pub fn roles_of(
+    targets: &[String],
+    ignore: &[String],
+    weight: Option<&(String, String)>,
+    (group, time): (Option<&str>, Option<&str>),
+) -> PyResult<RoleChoice> {
     let named =
         |(column, meaning): &(String, String)| Weights::named(meaning).map(|weight| weight.map(|()| column.clone()));
     let (targets, ignore, weight) = (targets.to_vec(), ignore.to_vec(), weight.and_then(named));
-    RoleChoice::from(Roles { targets, ignore, weight, ..Roles::default() })
+    let choice = RoleChoice::from(Roles { targets, ignore, weight, ..Roles::default() });
+    Ok(choice.with_order(group, time).map_err(|problem| Failure::from(Error::from(problem)))?)
 }
 
 /// Runs work on threads of its own and tells the listener how far it is.
@@ -117,8 +126,8 @@ fn fit(parts: Parts, job: FileFit, tell: Tell<'_>) -> Result<(rffblr::Model, Tra
 /// A model with its scores on the rows that were held out, and what is kept of its rows.
 pub fn scored(fitted: Streamed, encoder: Encoder, notes: Vec<Note>, seed: u64) -> Result<(rffblr::Model, Training)> {
     let mut model = fitted.model;
-    if let Some((inputs, held_out)) = fitted.held_out {
-        model = model.with_check(evaluate::held_out_check(&fitted.sample, &inputs, held_out, seed)?)?;
+    if let Some(rows) = fitted.held_out {
+        model = model.with_check(evaluate::held_out_check(&fitted.sample, rows, seed)?)?;
     }
     Ok((model, Training::of_sample(encoder, fitted.sample, notes)))
 }
@@ -138,12 +147,13 @@ pub fn in_memory(
 ) -> Result<(rffblr::Model, Training)> {
     let mut model = training.fit_observed(settings, &|step| observe(tell, step))?;
     if hold_out && training.rows().len() >= FOLDS {
-        let folds = Folds::random(training.rows().len(), FOLDS, settings.seed)?
-            .among(training.rows(), training.table().rows())?;
-        let by = SplitBy::Random { seed: settings.seed };
+        let count = Folds::most(&training)?.min(FOLDS);
         let observer = |refits: evaluate::Refits| passed(tell, "refitting", refits.done as u64, refits.total as u64);
-        if let Some((check, _)) = evaluate::check(settings, &training, &folds, by, &observer)? {
-            model = model.with_check(check)?;
+        if count > 1 {
+            let (folds, by) = Folds::of_table(&training, count, settings.seed)?;
+            if let Some((check, _)) = evaluate::check(settings, &training, &folds, by, &observer)? {
+                model = model.with_check(check)?;
+            }
         }
     }
     Ok((model, Training::of_table(training)?))

@@ -6,7 +6,7 @@ use crate::watch::duration;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use rffblr::Settings;
-use rffblr::data::TrainingTable;
+use rffblr::data::{Roles, TrainingTable};
 use rffblr::metrics::{Check, SplitBy, with_error};
 use rffblr_methods::evaluate::{Refits, check};
 use rffblr_methods::folds::Folds;
@@ -47,6 +47,17 @@ pub enum Plan {
         /// Whether it was asked for: then it is run however long it takes, and failing is an error.
         asked: bool,
     },
+}
+
+/// Why no rows of many were held out.
+pub fn too_little(roles: &Roles, wanted: Option<Wanted>) -> String {
+    let same = match (&roles.group, &roles.time) {
+        _ if wanted == Some(Wanted::Off) => String::new(),
+        (Some(name), _) => format!(": all of them are of one group of {name}"),
+        (None, Some(name)) => format!(": all of them are of one time by {name}"),
+        (None, None) => ": there is too little to split".into(),
+    };
+    format!("{UNCHECKED}{same}.")
 }
 
 /// A check, or why there is none.

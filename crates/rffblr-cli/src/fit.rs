@@ -50,7 +50,8 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
     /// Refits that test it on rows held out, their number or off [default: 5, fewer where there are fewer rows or groups;
-    /// none where it would take minutes. With many rows, up to 20 000 of them are held out until the model is scored]
+    /// none where it would take minutes. With many rows, up to 20 000 of them, or a tenth of the groups or of the time, are held out until
+    /// the model is scored]
     #[arg(long, value_name = "K", value_parser = wanted)]
     check: Option<Wanted>,
     #[command(flatten)]
@@ -96,10 +97,9 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     } else {
         arguments.table.read(arguments.quiet || arguments.json)?
     };
-    let (roles, rows) = (training.roles(), training.rows().len());
+    let rows = training.rows().len();
     let drawn = rows > EXACT_ROWS && matches!(settings.for_rows(rows).form, Form::Drawn { .. });
-    let in_one = !matches!(arguments.check, Some(Wanted::Refits(_))) && roles.group.is_none() && roles.time.is_none();
-    if drawn && in_one {
+    if drawn && !matches!(arguments.check, Some(Wanted::Refits(_))) {
         let fitted = fit_table(&training, &settings.for_rows(rows), hold_out, arguments.quiet || arguments.json)?;
         return finish_streamed(arguments, fitted, &paths, &path);
     }
@@ -161,7 +161,7 @@ fn expect_streamable(arguments: &Arguments) -> Result<()> {
     if matches!(arguments.check, Some(Wanted::Refits(_))) {
         bail!("refits need all rows in memory, and these are read in blocks; leave --check out to hold rows out");
     }
-    arguments.table.expect_no_order()
+    Ok(())
 }
 
 /// Writes the model and says how it did.
@@ -180,7 +180,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, paths: &[PathBuf], pat
     }
     let checked = match model.check() {
         Some(check) => checking::table(check, model.target_names()),
-        None => "Not checked on rows it has not seen.\n".into(),
+        None => format!("{}\n", checking::too_little(model.table_encoder().roles(), arguments.check)),
     };
     let why = reason(&arguments.settings.settings()?, &model);
     let mut text = format!(

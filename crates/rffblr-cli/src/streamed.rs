@@ -110,8 +110,8 @@ pub fn fit_table(training: &TrainingTable, settings: &Settings, hold_out: bool, 
 /// The model with its scores.
 fn finished(found: Streamed, rows: u64, seed: u64, start: Instant, notes: Vec<String>) -> Result<Fitted> {
     let mut model = found.model;
-    if let Some((inputs, held_out)) = found.held_out {
-        model = model.with_check(held_out_check(&found.sample, &inputs, held_out, seed)?)?;
+    if let Some(rows) = found.held_out {
+        model = model.with_check(held_out_check(&found.sample, rows, seed)?)?;
     }
     Ok(Fitted { model, rows, seconds: start.elapsed().as_secs_f64(), sample: found.sample, notes })
 }

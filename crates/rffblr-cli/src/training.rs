@@ -87,17 +87,6 @@ impl TableArguments {
         Ok(training)
     }
 
-    /// An error if rows belong together: which are held out is then decided with all of them in memory.
-    pub fn expect_no_order(&self) -> Result<()> {
-        match self.group.is_some() || self.time.is_some() {
-            true => bail!(
-                "--group and --time need all rows in memory, and these are read in blocks; put some groups, or the last rows, \
-                 in files of their own, fit to the others, and judge by `rffblr report MODEL FILES --new`"
-            ),
-            false => Ok(()),
-        }
-    }
-
     /// Whether the rows are ordered in time.
     pub fn is_ordered(&self) -> bool {
         self.time.is_some()

@@ -4,6 +4,7 @@
 pub use crate::adam::Adam;
 pub use crate::data::dataset::{check_inputs, expect_count};
 pub use crate::data::encode::{coordinates, names_time};
+pub use crate::data::order::{group_labels, times_of};
 pub use crate::data::roles::numbers;
 pub use crate::files::{WholeFile, folder_of, hex, is_device, read_text_within, read_within, write_whole};
 pub use crate::interrupt::{Interrupted, ended_by, flag, go_on};

@@ -228,3 +228,70 @@ fn a_bad_line_deep_in_a_part_is_named() {
     folder.fails(&[&["fit", "data"], &QUICK[..], &["-om.json"]].concat(), &["3.csv", "line 3002"]);
     assert!(!folder.path("m.json").exists());
 }
+
+/// Visits of animals in two files, whose tag gives an animal away, and days in no order.
+fn visits(rows: usize) -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path("data")).unwrap();
+    let row = |n: usize| {
+        let (animal, day) = (n * 7 % 50, n * 31 % 300);
+        let effect = 2.0 * ((animal * animal + 3 * animal) as f64 * 1.7).sin();
+        let dose = (n as f64 * 0.618).fract();
+        let y = 2.0 * dose + effect + 0.05 * ((n * n) as f64).sin();
+        format!("a{animal},{},{},{dose},{y}\n", animal * 37 % 50, rffblr::table::date_text(day as f64 * 86_400.0))
+    };
+    let part = |rows: std::ops::Range<usize>| "animal,tag,day,dose,y\n".to_owned() + &rows.map(row).collect::<String>();
+    folder.put("data/1.csv", part(0..rows / 2)).put("data/2.csv", part(rows / 2..rows)).put("all.csv", part(0..rows));
+    folder
+}
+
+#[test]
+fn groups_and_times_are_held_out_of_a_stream() {
+    let folder = visits(5000);
+    let fit = |from: &'static str, more: &[&'static str]| {
+        let said = folder.done(&[&["fit", from, "-om.json", "--force"], &QUICK[..], more].concat()).err;
+        let model: serde_json::Value = serde_json::from_str(&folder.text("m.json")).unwrap();
+        (said, model["check"]["model"]["scores"]["task_r2"].as_f64().unwrap(), folder.text("m.json"))
+    };
+    let (_, alone, _) = fit("data", &["--ignore=animal,day"]);
+    let (said, together, model) = fit("data", &["--ignore=day", "--group=animal"]);
+    assert!(said.contains("note: column 'animal' says which rows belong together and is not an input"), "{said}");
+    assert!(
+        said.contains("500 rows of 5 whole groups of animal held out, scored before it learned from them"),
+        "{said}"
+    );
+    assert!(alone > 0.9 && together < 0.6, "{alone} {together}");
+    // Rows in memory are treated alike.
+    let (said, in_memory, _) = fit("all.csv", &["--ignore=day", "--group=animal"]);
+    assert!(said.contains("500 rows of 5 whole groups of animal held out") && in_memory == together, "{said}");
+    let (_, _, again) = fit("data", &["--ignore=day", "--group=animal", "--threads=1"]);
+    assert!(again == model);
+    let (said, _, _) = fit("data", &["--ignore=animal,tag", "--time=day"]);
+    // The last thirty of 300 days.
+    assert!(said.contains("the last 500 rows by day held out, from 1970-09-28 on, scored before"), "{said}");
+    assert!(folder.done(&["inspect", "m.json"]).out.contains("the last 500 rows by day held out"));
+    let said = folder
+        .done(&[&["fit", "data", "-om.json", "--force"], &QUICK[..], &["--group=animal", "--check=off"]].concat())
+        .err;
+    assert!(said.contains("Not checked on rows it has not seen."), "{said}");
+}
+
+#[test]
+fn a_row_without_a_group_or_a_time_is_named_before_anything_is_learned() {
+    let folder = visits(5000);
+    let mut lines: Vec<String> = folder.text("data/2.csv").lines().map(String::from).collect();
+    let fit = |more: &'static str| [&["fit", "data", "-om.json", more], &QUICK[..]].concat();
+    for (line, more, says) in [
+        (",1,1970-01-01,0.5,1", "--group=animal", "data row 1700, column 'animal': the group is missing"),
+        ("a1,1,,0.5,1", "--time=day", "data row 1700, column 'day': the time is missing"),
+        ("a1,1,soon,0.5,1", "--time=day", "data row 1700, column 'day': 'soon' is not a time"),
+    ] {
+        lines[1700] = line.into();
+        folder.put("data/2.csv", lines.join("\n"));
+        folder.fails(&fit(more), &["data/2.csv", says]);
+    }
+    // A row without a target needs neither.
+    lines[1700] = ",1,1970-01-01,0.5,".into();
+    folder.put("data/2.csv", lines.join("\n"));
+    folder.done(&fit("--group=animal"));
+}

@@ -6,8 +6,8 @@ use crate::folds::Folds;
 use crate::method::{Method, Predictor};
 use crate::select::Plan;
 use rffblr::data::{Dataset, TrainingTable};
+use rffblr::drawn::HeldRows;
 use rffblr::internals::{Widening, widening};
-use rffblr::linalg::Mat;
 use rffblr::metrics::{Check, HeldOut, LEVEL, OutOfFold, SplitBy};
 use rffblr::{Error, ErrorQuantiles, Result, Settings, fit_observed};
 use std::ops::ControlFlow;
@@ -151,24 +151,25 @@ const RIDGE_ROWS: usize = 20_000;
 const PARTS: usize = 5;
 
 /// The record of a model's predictions for rows that were held out, with ridge regression and the mean of a sample of the
-/// other rows beside it.
-pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, seed: u64) -> Result<Check> {
+/// other rows beside it. Standard errors are those of units: groups that were held out, or stretches of time.
+pub fn held_out_check(sample: &Dataset, rows: HeldRows, seed: u64) -> Result<Check> {
+    let HeldRows { inputs, predicted: held_out, units, split } = rows;
     // Spread over the sample, which is in the order of the table.
     let count = sample.rows().min(RIDGE_ROWS);
-    let rows: Vec<usize> = (0..count).map(|k| k * sample.rows() / count).collect();
-    let sample = sample.select(&rows)?;
+    let spread: Vec<usize> = (0..count).map(|k| k * sample.rows() / count).collect();
+    let sample = sample.select(&spread)?;
     let plan = Plan::seeded(seed);
     let beside = |method: &dyn Method| -> Result<HeldOut> {
         let forecast = method.fit(&sample, &plan)?.predict(inputs.as_ref())?;
         forecast.held_out(held_out.truth.clone())
     };
-    let scored = |all: &HeldOut| OutOfFold::new(&parts(all)).map_err(Error::from);
+    let scored = |all: &HeldOut| OutOfFold::new(&parts(all, &units)).map_err(Error::from);
     let (ridge, mean) = (beside(&Ridge)?, beside(&TrainingMean)?);
     let mut model = scored(&held_out)?;
-    let (coverage, overall) = calibrated_coverage(&held_out);
+    let (coverage, overall) = calibrated_coverage(&held_out, &units);
     (model.scores.per_task.coverage, model.scores.coverage) = (Some(coverage), Some(overall));
     Ok(Check {
-        split: SplitBy::HeldOut { seed },
+        split,
         folds: 1,
         rows: held_out.truth.nrows(),
         model,
@@ -179,12 +180,15 @@ pub fn held_out_check(sample: &Dataset, inputs: &Mat<f64>, held_out: HeldOut, se
     })
 }
 
-/// Share of each task's cells, and of all, in intervals that the errors of other rows made: even rows judge those of odd
-/// ones, and odd ones those of even ones.
-fn calibrated_coverage(all: &HeldOut) -> (Vec<f64>, f64) {
+/// Share of each task's cells, and of all, in intervals that the errors of other rows made: even units judge those of odd
+/// ones, and odd ones those of even ones. A single unit is judged row by row.
+fn calibrated_coverage(all: &HeldOut, units: &[usize]) -> (Vec<f64>, f64) {
     let tasks = all.truth.ncols();
     let (mut inside, mut seen) = (vec![0.0; tasks], vec![0.0; tasks]);
-    let halves = [0, 1].map(|odd| all.select(&(odd..all.truth.nrows()).step_by(2).collect::<Vec<_>>()));
+    let alone = units.iter().all(|unit| *unit == 0);
+    let half = |row: &usize| if alone { row % 2 } else { units[*row] % 2 };
+    let halves =
+        [0, 1].map(|odd| all.select(&(0..all.truth.nrows()).filter(|row| half(row) == odd).collect::<Vec<_>>()));
     for (judge, judged) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
         let errors = ErrorQuantiles::new(judge);
         for c in 0..tasks {
@@ -199,10 +203,11 @@ fn calibrated_coverage(all: &HeldOut) -> (Vec<f64>, f64) {
     (inside.iter().zip(&seen).map(|(inside, seen)| inside / seen).collect(), overall)
 }
 
-/// The rows in a few parts, one after another.
-fn parts(all: &HeldOut) -> Vec<HeldOut> {
-    let rows = all.truth.nrows();
-    (0..PARTS).map(|k| all.select(&(k * rows / PARTS..(k + 1) * rows / PARTS).collect::<Vec<_>>())).collect()
+/// The rows in a few parts with consecutive units each.
+fn parts(all: &HeldOut, units: &[usize]) -> Vec<HeldOut> {
+    let count = units.iter().max().map_or(0, |last| last + 1);
+    let of = |part: usize| (0..units.len()).filter(move |&row| units[row] * PARTS / count == part).collect::<Vec<_>>();
+    (0..PARTS).map(of).filter(|rows| !rows.is_empty()).map(|rows| all.select(&rows)).collect()
 }
 
 #[cfg(test)]
@@ -210,6 +215,7 @@ mod tests {
     use super::*;
     use rffblr::data::{MissingInputs, Roles};
     use rffblr::fit;
+    use rffblr::linalg::Mat;
     use std::sync::Mutex;
 
     fn data() -> Dataset {

@@ -1,10 +1,9 @@
 //! Rows that belong together: folds that follow a column of groups or of times.
 
 use super::Folds;
-use rffblr::data::{EncodeError, TrainingTable};
-use rffblr::internals::numbers;
+use rffblr::data::TrainingTable;
+use rffblr::internals::{group_labels, times_of};
 use rffblr::metrics::SplitBy;
-use rffblr::table::{AreDates, Column, DateOrder, DateTexts, Table, Values, moment, nearest};
 
 impl Folds {
     /// Splits the rows of a table in which a target is known: whole groups held out if there is a column of groups, the
@@ -14,11 +13,11 @@ impl Folds {
         let (roles, table, rows) = (training.roles(), training.table(), training.rows());
         let (folds, split) = match (&roles.group, &roles.time) {
             (Some(column), _) => {
-                let folds = Folds::by_group(&groups(table, column, rows)?, count, seed)?;
+                let folds = Folds::by_group(&group_labels(table, column, rows)?, count, seed)?;
                 (folds, SplitBy::Group { column: Some(column.clone()), seed })
             }
             (None, Some(column)) => (
-                Folds::by_time(&times(table, column, rows, roles.dates)?, count)?,
+                Folds::by_time(&times_of(table, column, rows, roles.dates)?, count)?,
                 SplitBy::Time { column: column.clone() },
             ),
             (None, None) => (Folds::random(rows.len(), count, seed)?, SplitBy::Random { seed }),
@@ -43,9 +42,9 @@ impl Folds {
         };
         let (roles, table, rows) = (training.roles(), training.table(), training.rows());
         Ok(match (&roles.group, &roles.time) {
-            (Some(column), _) => distinct(groups(table, column, rows)?),
+            (Some(column), _) => distinct(group_labels(table, column, rows)?),
             (None, Some(column)) => {
-                let times = times(table, column, rows, roles.dates)?;
+                let times = times_of(table, column, rows, roles.dates)?;
                 distinct(times.iter().map(|time| (time + 0.0).to_bits()).collect()).saturating_sub(1)
             }
             (None, None) => rows.len(),
@@ -53,58 +52,11 @@ impl Folds {
     }
 }
 
-/// A number for each row, the same for rows of one group.
-fn groups(table: &Table, name: &str, rows: &[usize]) -> Result<Vec<u64>, EncodeError> {
-    let column = find(table, "the group", name)?;
-    let label = |&row: &usize| match &column.values {
-        Values::Numeric(numbers) => Some(numbers[row]).filter(|number| !number.is_nan()).map(|n| (n + 0.0).to_bits()),
-        Values::Text { levels, codes } => Some(u64::from(codes[row])).filter(|&code| (code as usize) < levels.len()),
-    };
-    let absent = |row: usize| EncodeError::NoPlace { role: "the group", column: name.to_owned(), row: row + 1 };
-    rows.iter().map(|row| label(row).ok_or_else(|| absent(*row))).collect()
-}
-
-/// The time of each row: the number itself, or the seconds of a date; `wanted` is its order where the column does not say.
-fn times(table: &Table, name: &str, rows: &[usize], wanted: Option<DateOrder>) -> Result<Vec<f64>, EncodeError> {
-    let column = find(table, "the time", name)?;
-    let absent = |row: usize| EncodeError::NoPlace { role: "the time", column: name.to_owned(), row: row + 1 };
-    match &column.values {
-        Values::Numeric(_) => {
-            let numbers = numbers(table, "the time", name)?;
-            let time = |&row: &usize| Some(numbers[row]).filter(|time| time.is_finite()).ok_or_else(|| absent(row));
-            rows.iter().map(time).collect()
-        }
-        Values::Text { levels, codes } => {
-            let used = rows.iter().filter_map(|&row| Some((levels.get(codes[row] as usize)?.as_str(), 1)));
-            let order = match DateTexts::of(used).are_dates(wanted) {
-                AreDates::Yes(order) => order,
-                AreDates::Either(text) => {
-                    return Err(EncodeError::AmbiguousDates { column: name.to_owned(), text });
-                }
-                // The first that is none will be named.
-                AreDates::No | AreDates::Nearly { .. } => wanted.unwrap_or(DateOrder::DayFirst),
-            };
-            let time = |&row: &usize| {
-                let text = levels.get(codes[row] as usize).ok_or_else(|| absent(row))?;
-                let wrong = || EncodeError::NotATime { column: name.to_owned(), row: row + 1, text: text.clone() };
-                moment(text, order).map(|found| found.seconds - found.offset).ok_or_else(wrong)
-            };
-            rows.iter().map(time).collect()
-        }
-    }
-}
-
-fn find<'a>(table: &'a Table, role: &'static str, name: &str) -> Result<&'a Column, EncodeError> {
-    table.column(name).ok_or_else(|| {
-        let names = table.columns().iter().map(|column| column.name.as_str());
-        EncodeError::UnknownColumn { role, name: name.to_owned(), nearest: nearest(name, names).map(String::from) }
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rffblr::data::{MissingInputs, Roles};
+    use rffblr::table::{Column, Table, Values};
 
     fn text(name: &str, cells: &[&str]) -> Column {
         let levels: Vec<String> = cells.iter().filter(|cell| !cell.is_empty()).map(|cell| cell.to_string()).collect();

@@ -17,7 +17,8 @@ pub struct FileFit {
     pub missing: MissingInputs,
     /// Of the model.
     pub settings: Settings,
-    /// Whether rows are held out until the model is scored on them.
+    /// Whether rows are held out until the model is scored on them: whole groups, or the last rows, if a column says which
+    /// these are.
     pub hold_out: bool,
     /// File to go on from.
     pub checkpoint: Option<PathBuf>,
@@ -64,7 +65,8 @@ impl Parts {
         let (types, (summary, starts)) = self.survey(start, |(summary, starts), block| {
             // What is wrong with the roles themselves is said where they are used.
             if let Ok(roles) = job.choice.clone().resolve(&block.table) {
-                let expected = roles.expect_weights(&block.table);
+                let places = || if job.hold_out { roles.expect_places(&block.table) } else { Ok(()) };
+                let expected = roles.expect_weights(&block.table).and_then(|()| places());
                 expected.map_err(|problem| block.starts.place(block.first_row, problem))?;
             }
             summary.add(&block.table, block.first_row)?;
@@ -123,7 +125,8 @@ impl Parts {
             }
             let _ = tell(Stage::Adding(rows, summary.rows()));
             Ok(())
-        })?;
+        });
+        let fitted = fitted.map_err(|problem| starts.place_row(problem))?;
         notes.extend(encoder.suspicions(&fitted.sample, None));
         Ok(FromFiles::Model(Box::new(FileModel { fitted, encoder, notes, rows: summary.rows() })))
     }

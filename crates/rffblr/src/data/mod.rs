@@ -6,6 +6,7 @@ pub(crate) mod dataset;
 pub(crate) mod encode;
 mod encode_error;
 mod note;
+pub(crate) mod order;
 pub(crate) mod roles;
 mod rounding;
 mod rows;

@@ -8,6 +8,7 @@ use crate::table::{Column, DateOrder, ReadOptions, Table, Values, excerpt, neare
 use crate::words::plural;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// What each column of a table is for; every column not named here is an input.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -210,12 +211,7 @@ impl Roles {
 
     /// Rows in which at least one target is known, and a note about the others: they say nothing about any target.
     pub fn observed_rows(&self, table: &Table) -> Result<(Vec<usize>, Vec<Note>), EncodeError> {
-        let mut known = vec![false; table.rows()];
-        for name in &self.targets {
-            let numbers = numbers(table, "a target", name)?;
-            known.iter_mut().zip(numbers.iter()).for_each(|(known, value)| *known |= !value.is_nan());
-        }
-        let rows: Vec<usize> = (0..table.rows()).filter(|&row| known[row]).collect();
+        let rows = self.rows_with_target(table, 0..table.rows())?;
         if rows.is_empty() {
             return Err(EncodeError::NoRows { targets: self.targets.len() });
         }
@@ -225,15 +221,18 @@ impl Roles {
         Ok((rows, note.into_iter().collect()))
     }
 
+    /// The rows among these in which at least one target is known.
+    pub(crate) fn rows_with_target(&self, table: &Table, rows: Range<usize>) -> Result<Vec<usize>, EncodeError> {
+        let targets = self.targets.iter().map(|name| numbers(table, "a target", name));
+        let targets = targets.collect::<Result<Vec<_>, _>>()?;
+        Ok(rows.filter(|&row| targets.iter().any(|numbers| !numbers[row].is_nan())).collect())
+    }
+
     /// An error about the first row with a target whose weight is none.
     pub fn expect_weights(&self, table: &Table) -> Result<(), EncodeError> {
         let Some(name) = self.weight_column() else { return Ok(()) };
         let weights = numbers(table, "the weight", name)?;
-        match self.observed_rows(table) {
-            Ok((rows, _)) => expect_weights(name, &weights, &rows),
-            Err(EncodeError::NoRows { .. }) => Ok(()),
-            Err(problem) => Err(problem),
-        }
+        expect_weights(name, &weights, &self.rows_with_target(table, 0..table.rows())?)
     }
 
     /// What a user may not expect of the columns that say which rows belong together; `left_out` are inputs that the encoder

@@ -260,7 +260,7 @@ fn gpu_sums_of_a_map_equal_those_of_the_processor() {
         let form = Form::Drawn { features: Some(200), precision, effort: 0.01 };
         let settings = Settings { form, device: Device::Cpu, ..Settings::DEFAULT };
         let map = FeatureMap::learn(&data, 4000.0, &settings, &|_| ControlFlow::Continue(())).unwrap();
-        let on = |device| Accumulator::new(&map).on(device, 4000.0).unwrap();
+        let on = |device| Accumulator::new(&map).on(device, 4000.0, false).unwrap();
         let add = |sums: &mut Accumulator, block: usize| {
             let weights = data.given_weights().map(|weights| &weights.values()[1000 * block..1000 * (block + 1)]);
             let (x, y) = (data.inputs().subrows(1000 * block, 1000), data.targets().subrows(1000 * block, 1000));

@@ -68,13 +68,15 @@ impl Accumulator {
         Accumulator { map: map.clone(), lifts, sums: Located::Host(Tree::new()), device: Device::Auto }
     }
 
-    /// The same where a device adds up about so many rows, if that is asked for or quicker.
-    pub fn on(self, device: Device, rows: f64) -> Result<Accumulator> {
+    /// The same where a device adds up about so many rows, if that is asked for or quicker; `twice` if some of them apart from the
+    /// others.
+    pub fn on(self, device: Device, rows: f64, twice: bool) -> Result<Accumulator> {
         let columns = self.lifts.iter().map(|lift| lift.draw.columns() as f64);
         let (squares, work) = columns.fold((0.0, 0.0), |(all, work), k| (all + k * k, work + rows * k * k));
         // A node for every level of the tree, what they are solved from, and rows on their way.
         let levels = (rows / BLOCK as f64).max(1.0).log2() + 6.0;
-        let bytes = 8.0 * squares * levels + 3e9;
+        let trees = if twice { 2.0 } else { 1.0 };
+        let bytes = 8.0 * squares * levels * trees + 3e9;
         match chosen(device, work, bytes, "sums over the rows")? {
             None => Ok(Accumulator { device, ..self }),
             Some(cuda) => caught(|| {
@@ -149,6 +151,17 @@ impl Accumulator {
             Located::Cuda(_, tree) => tree.expect_new(place),
         })?;
         other.nodes.into_iter().try_for_each(|(place, node)| self.insert(place, node))
+    }
+
+    /// Takes away the sums of the blocks with this number, a power of two beyond those of others, or a higher one.
+    pub(super) fn split_off(&mut self, number: u64) -> Accumulator {
+        let Accumulator { map, lifts, device, .. } = &*self;
+        let (map, lifts, device) = (map.clone(), lifts.clone(), *device);
+        let sums = match &mut self.sums {
+            Located::Host(tree) => Located::Host(tree.split_off(number)),
+            Located::Cuda(cuda, tree) => Located::Cuda(cuda.clone(), tree.split_off(number)),
+        };
+        Accumulator { map, lifts, sums, device }
     }
 
     /// As bytes that [`from_bytes`](Accumulator::from_bytes) reads on any machine: a header with a version and the map,

@@ -10,6 +10,7 @@ mod ard;
 mod bytes;
 mod evidence;
 mod features;
+mod held;
 pub(crate) mod learn;
 mod map;
 mod marginal;
@@ -25,6 +26,6 @@ pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
 pub(crate) use learn::{BATCH, Group, most_rows};
 pub use map::FeatureMap;
 pub(crate) use map::features_for;
-pub use stream::{BlockSource, EachBlock, StreamFit, StreamPlan, Streamed, sample_rows};
+pub use stream::{BlockSource, EachBlock, HeldRows, StreamFit, StreamPlan, Streamed, sample_rows};
 #[cfg(test)]
 pub(crate) use sums::{Sums, parts};

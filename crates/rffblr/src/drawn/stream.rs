@@ -1,13 +1,14 @@
 //! A model from a table that comes in blocks, with scores on rows that it has not seen.
 
 use super::accumulator::{Accumulator, BLOCK};
+use super::held::{Dealt, HELD_OUT, Rule};
 use super::learn::most_rows;
 use super::map::FeatureMap;
 use crate::data::roles::numbers;
 use crate::data::{Dataset, Encoder, Summary, row_hash};
 use crate::error::{Error, Result};
 use crate::linalg::Mat;
-use crate::metrics::HeldOut;
+use crate::metrics::{HeldOut, SplitBy};
 use crate::model::{ErrorQuantiles, Model};
 use crate::settings::Settings;
 use crate::steps::Observer;
@@ -15,10 +16,10 @@ use crate::table::Table;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Most rows that are held out, and the most that a sample needs to learn from.
-const HELD_OUT: usize = 20_000;
-/// Of fewer rows, one in so many is held out.
-const ONE_IN: usize = 10;
+/// Number of the first block of rows that are held out; those of block n are block `APART` + n. No tree reaches that far, so that
+/// the sums of both never meet before the end.
+const APART: u64 = 1 << 40;
+
 /// Rows that a [`Summary`] should keep for [`StreamFit::fit`].
 pub fn sample_rows(settings: &Settings) -> usize {
     most_rows(settings.effort()) + HELD_OUT
@@ -51,7 +52,8 @@ pub struct StreamFit<'a> {
     pub encoder: &'a Encoder,
     /// Those of preset cosines.
     pub settings: &'a Settings,
-    /// Whether the model is scored on rows that are held out until then.
+    /// Whether the model is scored on rows that are held out until then: whole groups, or the last rows, if the roles of the
+    /// encoder have a column of groups or of times.
     pub hold_out: bool,
     /// Sees every step of learning.
     pub observer: Observer<'a>,
@@ -65,8 +67,21 @@ pub struct Streamed {
     pub model: Model,
     /// The rows the kernel was learned from.
     pub sample: Dataset,
-    /// Inputs of the rows that were held out, and what a model of all other rows said of them.
-    pub held_out: Option<(Mat<f64>, HeldOut)>,
+    /// The rows that were held out, if any were.
+    pub held_out: Option<HeldRows>,
+}
+
+/// Rows of the sample that were held out.
+pub struct HeldRows {
+    /// Their inputs.
+    pub inputs: Mat<f64>,
+    /// What a model of all other rows said of them.
+    pub predicted: HeldOut,
+    /// The unit of each, from 0 on: its group, its place in time, or just the row itself. Units were held out independently of
+    /// each other, but for times, which are in order.
+    pub units: Vec<usize>,
+    /// How they were chosen.
+    pub split: SplitBy,
 }
 
 impl StreamFit<'_> {
@@ -86,7 +101,7 @@ impl StreamFit<'_> {
                 (plan, sums)
             }
         };
-        sums = sums.on(self.settings.device, summary.rows() as f64)?;
+        sums = sums.on(self.settings.device, summary.rows() as f64, plan.rule.is_apart())?;
         watch(0, &sums)?;
         let mut blocks = 0;
         source.each(&mut |first, block, range| {
@@ -108,47 +123,12 @@ impl StreamFit<'_> {
 
     fn plan(&self, map: impl FnOnce(&Dataset) -> Result<FeatureMap>) -> Result<StreamPlan> {
         let StreamFit { summary, seed, encoder, hold_out, .. } = *self;
-        let dealt = Dealt::new(summary, encoder, seed)?;
-        let one_in_ten = usize::try_from(summary.rows()).unwrap_or(usize::MAX) / ONE_IN;
-        let count = if hold_out { HELD_OUT.min(one_in_ten).min(dealt.rows.len() / 2) } else { 0 };
-        let bound = dealt.rows[..count].last().map(|(hash, _)| *hash);
-        let (sample, _) = encoder.dataset(&dealt.table, &dealt.learned(bound, most_rows(self.settings.effort())))?;
-        Ok(StreamPlan { encoder: encoder.clone(), map: map(&sample)?, seed, bound })
+        let (dealt, roles) = (Dealt::new(summary, encoder, seed)?, encoder.roles());
+        let rule = if hold_out { dealt.rule(summary, roles, seed)? } else { Rule::Nothing };
+        let (_, learned) = dealt.split(&rule, roles, most_rows(self.settings.effort()))?;
+        let (sample, _) = encoder.dataset(&dealt.table, &learned)?;
+        Ok(StreamPlan { encoder: encoder.clone(), map: map(&sample)?, seed, rule })
     }
-}
-
-/// The rows of a sample that have a target, by their hashes, rising: the first are held out, the next are learned from.
-struct Dealt {
-    table: Table,
-    rows: Vec<(u64, usize)>,
-}
-
-impl Dealt {
-    fn new(summary: &Summary, encoder: &Encoder, seed: u64) -> Result<Dealt> {
-        let (table, numbers) = summary.sample();
-        let (known, _) = encoder.roles().observed_rows(&table)?;
-        let mut rows: Vec<(u64, usize)> = known.iter().map(|&row| (row_hash(seed, numbers[row]), row)).collect();
-        rows.sort_unstable();
-        Ok(Dealt { table, rows })
-    }
-
-    fn held_out(&self, bound: Option<u64>) -> Vec<usize> {
-        in_order(self.rows.iter().take_while(|(hash, _)| is_held_out(*hash, bound)))
-    }
-
-    fn learned(&self, bound: Option<u64>, count: usize) -> Vec<usize> {
-        in_order(self.rows.iter().skip_while(|(hash, _)| is_held_out(*hash, bound)).take(count))
-    }
-}
-
-fn is_held_out(hash: u64, bound: Option<u64>) -> bool {
-    bound.is_some_and(|bound| hash <= bound)
-}
-
-fn in_order<'a>(dealt: impl Iterator<Item = &'a (u64, usize)>) -> Vec<usize> {
-    let mut rows: Vec<usize> = dealt.map(|(_, row)| *row).collect();
-    rows.sort_unstable();
-    rows
 }
 
 /// What is fixed before the rows are added up: what columns become, the features, and which rows are held out. A process that
@@ -158,8 +138,7 @@ pub struct StreamPlan {
     encoder: Encoder,
     map: FeatureMap,
     seed: u64,
-    /// The largest hash of a row that is held out.
-    bound: Option<u64>,
+    rule: Rule,
 }
 
 /// A plan in which the map is text that checks itself.
@@ -169,7 +148,7 @@ struct Stored {
     encoder: Encoder,
     map: String,
     seed: u64,
-    bound: Option<u64>,
+    rule: Rule,
 }
 
 impl StreamPlan {
@@ -193,8 +172,8 @@ impl StreamPlan {
         Accumulator::new(&self.map)
     }
 
-    /// Adds a block but for the rows that are held out: some rows of a table, the first of which has the number `first`
-    /// among all rows.
+    /// Adds a block: some rows of a table, the first of which has the number `first` among all rows. Rows that are held out are
+    /// left to the end, or added apart.
     pub fn add(
         &self,
         sums: &mut Accumulator,
@@ -203,8 +182,27 @@ impl StreamPlan {
         table: &Table,
         rows: Range<usize>,
     ) -> Result<()> {
-        let hash = |row: usize| row_hash(self.seed, first + (row - rows.start) as u64);
-        let rows: Vec<usize> = rows.clone().filter(|&row| !is_held_out(hash(row), self.bound)).collect();
+        let rows = match &self.rule {
+            Rule::Nothing => rows.collect(),
+            Rule::Rows { largest } => {
+                let hash = |row: usize| row_hash(self.seed, first + (row - rows.start) as u64);
+                rows.clone().filter(|&row| hash(row) > *largest).collect()
+            }
+            rule => {
+                let roles = self.encoder.roles();
+                let known = roles.rows_with_target(table, rows)?;
+                let is_held = rule.are_held(roles, table, &known)?;
+                let of = |held: bool| -> Vec<usize> {
+                    known.iter().zip(&is_held).filter(|(_, is)| **is == held).map(|(row, _)| *row).collect()
+                };
+                // First, so that a block is whole once its own number is there.
+                let held = of(true);
+                if !held.is_empty() {
+                    self.add_rows(sums, APART + number, table, &held)?;
+                }
+                of(false)
+            }
+        };
         self.add_rows(sums, number, table, &rows)
     }
 
@@ -218,38 +216,40 @@ impl StreamPlan {
 
     /// The model of all rows, when all blocks are added, so many; `summary` is the one that was learned from.
     pub fn finish(&self, summary: &Summary, mut sums: Accumulator, blocks: u64) -> Result<Streamed> {
-        let (map, encoder) = (&self.map, &self.encoder);
+        let (map, encoder, roles) = (&self.map, &self.encoder, self.encoder.roles());
         let dealt = Dealt::new(summary, encoder, self.seed)?;
-        let learned = dealt.learned(self.bound, most_rows(map.settings.effort()));
+        let (rows, learned) = dealt.split(&self.rule, roles, most_rows(map.settings.effort()))?;
         let (sample, _) = encoder.dataset(&dealt.table, &learned)?;
-        let rows = dealt.held_out(self.bound);
         if rows.is_empty() {
             return Ok(Streamed { model: map.model(&sums)?.with_encoder(encoder.clone())?, sample, held_out: None });
         }
+        let apart = sums.split_off(APART);
         let first = map.solved(&sums, None)?;
         let model = map.model_of(&sums, first.clone());
         let (inputs, truth) = encoder.test_rows(&dealt.table, &rows)?;
-        let held_out = model.predict(inputs.as_ref())?.held_out(truth)?;
+        let predicted = model.predict(inputs.as_ref())?.held_out(truth)?;
+        let (units, split) = self.rule.told(roles, &dealt, &rows, (self.seed, apart.rows()))?;
         // The final model has these rows too.
-        if !sums.has(blocks) {
+        sums.merge(apart)?;
+        if !self.rule.is_apart() && !sums.has(blocks) {
             self.add_rows(&mut sums, blocks, &dealt.table, &rows)?;
         }
         let model = map.model_of(&sums, map.solved(&sums, Some(&first))?).with_encoder(encoder.clone())?;
-        let model = model.with_error_quantiles(ErrorQuantiles::new(&held_out));
-        Ok(Streamed { model, sample, held_out: Some((inputs, held_out)) })
+        let model = model.with_error_quantiles(ErrorQuantiles::new(&predicted));
+        Ok(Streamed { model, sample, held_out: Some(HeldRows { inputs, predicted, units, split }) })
     }
 
     /// As JSON.
     pub fn to_json(&self) -> Result<String> {
-        let stored =
-            Stored { encoder: self.encoder.clone(), map: self.map.to_json()?, seed: self.seed, bound: self.bound };
+        let StreamPlan { encoder, map, seed, rule } = self.clone();
+        let stored = Stored { encoder, map: map.to_json()?, seed, rule };
         serde_json::to_string(&stored).map_err(unreadable)
     }
 
     /// From JSON.
     pub fn from_json(text: &str) -> Result<StreamPlan> {
-        let Stored { encoder, map, seed, bound } = serde_json::from_str(text).map_err(unreadable)?;
-        Ok(StreamPlan { encoder, map: FeatureMap::from_json(&map)?, seed, bound })
+        let Stored { encoder, map, seed, rule } = serde_json::from_str(text).map_err(unreadable)?;
+        Ok(StreamPlan { encoder, map: FeatureMap::from_json(&map)?, seed, rule })
     }
 }
 

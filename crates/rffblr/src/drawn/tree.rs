@@ -56,6 +56,14 @@ impl<M: Clone> Tree<M> {
         }
     }
 
+    /// Takes away the nodes of blocks with this number or a higher one.
+    pub(super) fn split_off(&mut self, number: u64) -> Tree<M> {
+        let (apart, own) =
+            std::mem::take(&mut self.nodes).into_iter().partition(|((l, index), _)| index << l >= number);
+        self.nodes = own;
+        Tree { nodes: apart }
+    }
+
     /// Whether block `number` is in it.
     pub(super) fn has(&self, number: u64) -> bool {
         (0..64).any(|level| self.nodes.contains_key(&(level, number >> level)))

@@ -3,6 +3,7 @@
 use super::scores::{number_or_nan, numbers_or_nan};
 use super::{CellScores, MetricsError, ReferenceMean, Scores, Spread};
 use crate::linalg::{Mat, select_rows};
+use crate::words::plural;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -228,6 +229,26 @@ pub enum SplitBy {
         /// Seed that chose them.
         seed: u64,
     },
+    /// The same with whole groups: rows with the same value of a column.
+    HeldOutGroups {
+        /// The column.
+        column: String,
+        /// Seed that chose them.
+        seed: u64,
+        /// Number of groups with rows that were scored.
+        groups: usize,
+        /// Rows that were held out, of which those in the sample were scored.
+        of: usize,
+    },
+    /// The same with the last rows.
+    HeldOutTime {
+        /// The column that orders the rows.
+        column: String,
+        /// The time of the first of them, as a number or a date.
+        from: String,
+        /// Rows that were held out, of which those in the sample were scored.
+        of: usize,
+    },
 }
 
 impl std::fmt::Display for SplitBy {
@@ -238,7 +259,9 @@ impl std::fmt::Display for SplitBy {
             SplitBy::Group { column: None, .. } => write!(f, "whole groups held out"),
             SplitBy::Time { column } => write!(f, "trained on the past, tested on the future by {column}"),
             SplitBy::Custom => write!(f, "folds of one's own"),
-            SplitBy::HeldOut { .. } => write!(f, "scored before it learned from them"),
+            SplitBy::HeldOut { .. } | SplitBy::HeldOutGroups { .. } | SplitBy::HeldOutTime { .. } => {
+                write!(f, "scored before it learned from them")
+            }
         }
     }
 }
@@ -310,6 +333,15 @@ impl Check {
     pub fn how(&self) -> String {
         match &self.split {
             SplitBy::HeldOut { .. } => format!("{} rows held out, {}", self.rows, self.split),
+            SplitBy::HeldOutGroups { column, groups, of, .. } => {
+                let rows = if *of == self.rows { format!("{of}") } else { format!("{} of {of}", self.rows) };
+                let groups = plural(*groups, "whole group");
+                format!("{rows} rows of {groups} of {column} held out, {}", self.split)
+            }
+            SplitBy::HeldOutTime { column, from, of } => {
+                let last = if *of == self.rows { "the last".into() } else { format!("{} of the last", self.rows) };
+                format!("{last} {of} rows by {column} held out, from {from} on, {}", self.split)
+            }
             split => format!("{} refits, {split}", self.folds),
         }
     }

@@ -207,7 +207,7 @@ pub(super) fn fit(data: &Dataset, settings: &Settings, observer: Observer<'_>) -
     let rows = row_sample(data.rows(), most_rows(settings.effort()), settings.seed);
     let part = rows.map(|rows| data.select(&rows)).transpose()?;
     let map = FeatureMap::learn(part.as_ref().unwrap_or(data), data.effective_rows(), settings, observer)?;
-    let mut sums = Accumulator::new(&map).on(settings.device, data.rows() as f64)?;
+    let mut sums = Accumulator::new(&map).on(settings.device, data.rows() as f64, false)?;
     let weights = data.given_weights().map(|weights| weights.values().as_slice());
     for (number, start) in (0..data.rows()).step_by(BLOCK).enumerate() {
         let count = BLOCK.min(data.rows() - start);

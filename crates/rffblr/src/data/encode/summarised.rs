@@ -40,7 +40,9 @@ impl Encoder {
                 notes.add(NoteKind::ConstantTarget, &column.name, "");
             }
         }
-        Ok((encoder, notes.told()))
+        let mut told = roles.order_notes(&sample, encoder.left_out());
+        told.extend(notes.told());
+        Ok((encoder, told))
     }
 }
 

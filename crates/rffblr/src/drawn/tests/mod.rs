@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod ard;
+mod held;
 mod learn;
 mod posterior;
 mod stream;

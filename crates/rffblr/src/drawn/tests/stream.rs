@@ -1,6 +1,6 @@
 //! Two blocks and a part of a third.
 
-use super::super::{Accumulator, BLOCK, FeatureMap, StreamFit, StreamPlan, Streamed, sample_rows};
+use super::super::{Accumulator, BLOCK, FeatureMap, HeldRows, StreamFit, StreamPlan, Streamed, sample_rows};
 use crate::data::{Encoder, MissingInputs, Roles, RowSums, Summary, row_hash};
 use crate::error::Error;
 use crate::linalg::Mat;
@@ -95,7 +95,8 @@ fn held_out_rows_say_nothing_about_themselves() {
     };
     let a = stream(&plain, true, None, &mut watch).unwrap();
     let b = stream(&moved, true, None, &mut |_, _| Ok(())).unwrap();
-    let ((x, before), (_, after)) = (a.held_out.unwrap(), b.held_out.unwrap());
+    let (held_a, held_b) = (a.held_out.unwrap(), b.held_out.unwrap());
+    let (x, before, after) = (held_a.inputs, held_a.predicted, held_b.predicted);
     assert_eq!(x.nrows(), held.len());
     assert_eq!((&before.mean, &before.std), (&after.mean, &after.std));
     let raised = |i: usize| (after.truth[(i, 0)] - before.truth[(i, 0)] - 1.0).abs() < 1e-12;
@@ -116,7 +117,7 @@ fn held_out_rows_say_nothing_about_themselves() {
 fn free_precisions_are_those_of_the_rows_that_were_not_held_out() {
     let table = table(|_| 0.0);
     let fitted = streamed(&table, Precision::Free, true, None, &mut |_, _| Ok(())).unwrap();
-    let (x, held) = fitted.held_out.unwrap();
+    let HeldRows { inputs: x, predicted: held, .. } = fitted.held_out.unwrap();
     let found = fitted.model.predict(x.as_ref()).unwrap();
     // Rows that are a tenth of the data move the prediction by little, but they do.
     assert!(found.mean != held.mean && (0..x.nrows()).all(|i| (found.mean[(i, 0)] - held.mean[(i, 0)]).abs() < 0.02));
