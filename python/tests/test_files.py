@@ -211,6 +211,30 @@ def test_a_fit_that_was_broken_off_goes_on(files, fitted, tmp_path, monkeypatch)
     assert checkpoint.read_text() == "something else"
 
 
+def test_groups_and_times_are_held_out(tmp_path):
+    rng, rows = np.random.default_rng(0), 5000
+    frame = pd.DataFrame({"animal": [f"a{n * 7 % 50}" for n in range(rows)], "day": np.arange(rows) * 31 % 300})
+    number = frame["animal"].str[1:].astype(int)
+    frame["tag"], frame["dose"] = number * 37 % 50, rng.uniform(size=rows)
+    frame["t"] = 2 * frame["dose"] + 2 * np.sin(1.7 * (number**2 + 3 * number)) + 0.05 * rng.normal(size=rows)
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+
+    def fit(**order):
+        return RFFBLRRegressor(**FEW).fit_files(tmp_path / "visits.csv", "t", **order)
+
+    alone, together = fit(ignore=["animal", "day"]), fit(ignore="day", group="animal")
+    assert alone.check_.r2 > 0.9 and together.check_.r2 < 0.6
+    assert "500 rows of 5 whole groups of animal held out" in together.headline_
+    assert list(together.feature_names_in_) == list(alone.feature_names_in_) == ["tag", "dose"]
+    assert "the last 500 rows by day held out, from 270 on" in fit(ignore=["animal", "tag"], time="day").headline_
+    with pytest.raises(ValueError, match="two ways to hold rows out"):
+        fit(group="animal", time="day")
+    # Few rows are refitted to five folds of whole groups.
+    frame[:1000].to_csv(tmp_path / "visits.csv", index=False)
+    few = RFFBLRRegressor().fit_files(tmp_path / "visits.csv", "t", ignore="day", group="animal")
+    assert "5 refits, whole groups of animal held out" in few.headline_
+
+
 def test_an_interrupt_ends_it(files):
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))

@@ -25,6 +25,23 @@ def test_parts_of_whole_blocks_are_the_model_of_the_files(tmp_path):
     assert one_by_one(ESTIMATOR, frames, job) == whole.model_.to_json()
 
 
+@pytest.mark.parametrize("order", [{"group": "animal"}, {"time": "animal"}])
+def test_groups_and_times_are_those_of_the_files(tmp_path, order):
+    frames = parts([32_768, 65_536, 5000])
+    for number, frame in enumerate(frames):
+        frame["animal"] = np.arange(len(frame)) * 7 % 50 + number
+        frame.drop(columns=["note", "weight"], inplace=True)
+        frame.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    whole = RFFBLRRegressor(**FEW, n_jobs=2).fit_files(tmp_path, TARGETS, **order)
+    job = _cluster.Job(**{**vars(job_of(ESTIMATOR, frames[0])), **order})
+    assert one_by_one(ESTIMATOR, frames, job) == whole.model_.to_json()
+    assert whole.check_.headline.count("held out") == 1
+    frames[1].loc[123, "animal"] = np.nan
+    layout = Layout.of(len(frame) for frame in frames)
+    with pytest.raises(PartitionError, match="row 124 of it: .*'animal': the .* is missing"):
+        _cluster.summarised(job, layout.places[1], [frames[1]])
+
+
 def test_pieces_of_a_partition_and_the_order_of_merging_change_no_bit(expected):
     frames = [part.drop(columns=["note", "weight"]) for part in parts()]
     job, layout = job_of(ESTIMATOR, frames[0]), Layout.of(len(frame) for frame in frames)

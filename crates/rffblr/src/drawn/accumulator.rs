@@ -212,7 +212,12 @@ impl Accumulator {
         lifts.zip(sums).map(|((draw, basis), sums)| (draw, basis, sums.systems(backend))).collect()
     }
 
-    /// Features and tasks of each group.
+    /// Columns of features and the tasks of each group.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (usize, Vec<usize>)> {
+        self.lifts.iter().map(|lift| (lift.draw.columns(), lift.tasks.clone()))
+    }
+
+    /// Columns of features and the number of tasks of each group.
     pub(super) fn shapes(&self) -> Vec<(usize, usize)> {
         self.lifts.iter().map(|lift| (lift.draw.columns(), lift.tasks.len())).collect()
     }

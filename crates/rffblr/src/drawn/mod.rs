@@ -14,6 +14,7 @@ mod held;
 pub(crate) mod learn;
 mod map;
 mod marginal;
+mod needs;
 mod posterior;
 mod stream;
 mod sums;

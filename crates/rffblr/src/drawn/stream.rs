@@ -4,6 +4,7 @@ use super::accumulator::{Accumulator, BLOCK};
 use super::held::{Dealt, HELD_OUT, Rule};
 use super::learn::most_rows;
 use super::map::FeatureMap;
+use super::needs::expect_room;
 use crate::data::roles::numbers;
 use crate::data::{Dataset, Encoder, Summary, row_hash};
 use crate::error::{Error, Result};
@@ -127,7 +128,9 @@ impl StreamFit<'_> {
         let rule = if hold_out { dealt.rule(summary, roles, seed)? } else { Rule::Nothing };
         let (_, learned) = dealt.split(&rule, roles, most_rows(self.settings.effort()))?;
         let (sample, _) = encoder.dataset(&dealt.table, &learned)?;
-        Ok(StreamPlan { encoder: encoder.clone(), map: map(&sample)?, seed, rule })
+        let plan = StreamPlan { encoder: encoder.clone(), map: map(&sample)?, seed, rule };
+        expect_room(&plan.accumulator(), sample.targets(), summary.rows(), plan.rule.is_apart())?;
+        Ok(plan)
     }
 }
 

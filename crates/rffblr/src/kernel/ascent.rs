@@ -1,6 +1,7 @@
-//! Maximising a smooth function of many variables: L-BFGS with backtracking.
+//! Maximising a smooth function of many variables: L-BFGS with backtracking, whose first steps may be those of a known
+//! information matrix.
 
-use crate::linalg::dot;
+use crate::linalg::{Cholesky, Mat, Threads, dot};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
@@ -8,6 +9,10 @@ use std::ops::ControlFlow;
 const MEMORY: usize = 30;
 /// Fewest steps before a share of the climb is enough.
 const FEWEST: usize = 4;
+/// First steps that are made by the information matrix of where they start, if it is known; the last of these serves on.
+const INFORMED: usize = 4;
+/// With it, a climb is also at its top where the next step promises less than this share of a small gain.
+const PROMISE: f64 = 0.5;
 /// Longest step of any variable. Variables are logarithms: this is a factor of e².
 const LONGEST: f64 = 2.0;
 
@@ -82,6 +87,22 @@ pub struct Summit {
     pub curvature: Curvature,
 }
 
+/// What a function is at a point.
+pub struct Ground {
+    /// The value.
+    pub value: f64,
+    /// The gradient.
+    pub gradient: Vec<f64>,
+    /// A matrix near minus the second derivatives, positive definite, if it was asked for and is cheap.
+    pub information: Option<Mat<f64>>,
+}
+
+impl Ground {
+    fn is_finite(&self) -> bool {
+        self.value.is_finite() && self.gradient.iter().all(|g| g.is_finite())
+    }
+}
+
 /// Climbs from a start; `None` if there is no value there. `function` gives value and gradient, or `None` where it has
 /// none; `watch` sees every accepted point.
 pub fn climb(
@@ -90,72 +111,104 @@ pub fn climb(
     steps: usize,
     tolerance: Tolerance,
     mut function: impl FnMut(&[f64]) -> Option<(f64, Vec<f64>)>,
+    watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
+) -> Option<Summit> {
+    let ground =
+        |at: &[f64], _: bool| function(at).map(|(value, gradient)| Ground { value, gradient, information: None });
+    climb_informed(start, range, steps, tolerance, ground, watch)
+}
+
+/// The same where `function`, asked for it, may give an information matrix too: the first steps are then Newton's with it
+/// instead of the second derivatives, and the last of these matrices stands for what L-BFGS has not yet learned.
+pub fn climb_informed(
+    start: impl Into<Start>,
+    range: (f64, f64),
+    steps: usize,
+    tolerance: Tolerance,
+    mut function: impl FnMut(&[f64], bool) -> Option<Ground>,
     mut watch: impl FnMut(&[f64], f64) -> ControlFlow<()>,
 ) -> Option<Summit> {
-    let finite =
-        |found: Option<(f64, Vec<f64>)>| found.filter(|(v, g)| v.is_finite() && g.iter().all(|g| g.is_finite()));
+    let mut ground = |at: &[f64], informed: bool| function(at, informed).filter(Ground::is_finite);
+    let factor = |found: Option<Mat<f64>>| found.and_then(|information| Cholesky::new(information, Threads::ONE));
     let Start { mut at, curvature: Curvature(mut history) } = start.into();
-    let (mut value, mut gradient) = finite(function(&at))?;
+    let Ground { mut value, mut gradient, information } = ground(&at, true)?;
     let (mut small_gains, at_start) = (0, value);
     let ended = |at, value, end, history| Some(Summit { at, value, end, curvature: Curvature(history) });
     if watch(&at, value).is_break() {
         return ended(at, value, End::Asked, history);
     }
+    let mut metric = factor(information);
+    if metric.is_some() {
+        history.clear();
+    }
     for step_number in 1..=steps {
-        let mut direction = quasi_newton(&gradient, &history);
+        let mut direction = quasi_newton(&gradient, &history, metric.as_ref());
         if dot(&direction, &gradient) <= 0.0 {
             history.clear();
-            direction.clone_from(&gradient);
+            direction = quasi_newton(&gradient, &history, metric.as_ref());
         }
         let longest = direction.iter().fold(0.0f64, |m, d| m.max(d.abs())).max(f64::MIN_POSITIVE);
+        let is_blind = history.is_empty() && metric.is_none();
         // Without curvature the gradient gives a direction but no length.
-        let mut step = if history.is_empty() { 0.5 / longest } else { (LONGEST / longest).min(1.0) };
+        let mut step = if is_blind { 0.5 / longest } else { (LONGEST / longest).min(1.0) };
         let slope = dot(&direction, &gradient);
-        let mut next = None;
+        if metric.is_some() && 0.5 * slope < PROMISE * tolerance.at(value) {
+            return ended(at, value, End::Top, history);
+        }
+        let (mut next, informed) = (None, step_number < INFORMED);
         for _ in 0..12 {
             let trial: Vec<f64> =
                 at.iter().zip(&direction).map(|(a, d)| (a + step * d).clamp(range.0, range.1)).collect();
-            match finite(function(&trial)) {
-                Some((v, g)) if v >= value + 1e-4 * step * slope => {
-                    next = Some((trial, v, g));
+            match ground(&trial, informed) {
+                Some(found) if found.value >= value + 1e-4 * step * slope => {
+                    next = Some((trial, found));
                     break;
+                }
+                // The top of the parabola through what is known.
+                Some(found) if metric.is_some() => {
+                    let rise = step * slope;
+                    step *= (0.5 * rise / (value + rise - found.value)).clamp(0.1, 0.6);
                 }
                 _ => step *= 0.35,
             }
         }
-        let Some((trial, v, g)) = next else {
-            if history.is_empty() {
+        let Some((trial, found)) = next else {
+            if is_blind {
                 return ended(at, value, End::Top, history);
             }
             // The remembered curvature misled: once more along the gradient.
-            history.clear();
+            (history, metric) = (VecDeque::new(), None);
             continue;
         };
         let moved: Vec<f64> = trial.iter().zip(&at).map(|(a, b)| a - b).collect();
         // Of −f, which curves upwards at its minimum.
-        let turned: Vec<f64> = gradient.iter().zip(&g).map(|(a, b)| a - b).collect();
+        let turned: Vec<f64> = gradient.iter().zip(&found.gradient).map(|(a, b)| a - b).collect();
         if dot(&moved, &turned) > 1e-10 * dot(&turned, &turned).max(f64::MIN_POSITIVE) {
             history.push_back((moved, turned));
             if history.len() > MEMORY {
                 history.pop_front();
             }
         }
-        let gain = v - value;
+        let gain = found.value - value;
         small_gains = if gain < tolerance.at(value) { small_gains + 1 } else { 0 };
-        let enough = step_number >= FEWEST && gain < tolerance.of_climb * (v - at_start);
-        (at, value, gradient) = (trial, v, g);
+        let enough = step_number >= FEWEST && gain < tolerance.of_climb * (found.value - at_start);
+        (at, value, gradient) = (trial, found.value, found.gradient);
         if watch(&at, value).is_break() {
             return ended(at, value, End::Asked, history);
         }
         if small_gains >= 2 || enough {
             return ended(at, value, End::Top, history);
         }
+        if let Some(newer) = factor(found.information) {
+            (metric, history) = (Some(newer), VecDeque::new());
+        }
     }
     ended(at, value, End::Steps, history)
 }
 
-/// H g by the two-loop recursion over the remembered steps s and changes of the gradient y.
-fn quasi_newton(gradient: &[f64], history: &VecDeque<(Vec<f64>, Vec<f64>)>) -> Vec<f64> {
+/// H g by the two-loop recursion over the remembered steps s and changes of the gradient y, from the inverse of `metric` if there
+/// is one, else from a multiple of the identity.
+fn quasi_newton(gradient: &[f64], history: &VecDeque<(Vec<f64>, Vec<f64>)>, metric: Option<&Cholesky>) -> Vec<f64> {
     let mut q = gradient.to_vec();
     let mut shares = Vec::with_capacity(history.len());
     for (s, y) in history.iter().rev() {
@@ -163,7 +216,12 @@ fn quasi_newton(gradient: &[f64], history: &VecDeque<(Vec<f64>, Vec<f64>)>) -> V
         q.iter_mut().zip(y).for_each(|(q, y)| *q -= share * y);
         shares.push(share);
     }
-    if let Some((s, y)) = history.back() {
+    if let Some(metric) = metric {
+        let mut column = Mat::from_fn(q.len(), 1, |i, _| q[i]);
+        metric.half_solve(column.as_mut());
+        metric.half_solve_transposed(column.as_mut());
+        q.copy_from_slice(column.col_as_slice(0));
+    } else if let Some((s, y)) = history.back() {
         let scale = dot(s, y) / dot(y, y);
         q.iter_mut().for_each(|q| *q *= scale);
     }

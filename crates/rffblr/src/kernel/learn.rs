@@ -1,8 +1,9 @@
 //! Learning the kernel by type-II MAP: log marginal likelihood plus log prior, its gradient, and its maximisation by
 //! L-BFGS (equations 25 and 26).
 
-use super::ascent::{Curvature, End, Start, Summit, Tolerance, climb};
+use super::ascent::{Curvature, End, Ground, Start, Summit, Tolerance, climb_informed};
 use super::hyper::{HyperPrior, INPUT_SCALES, NOISE, RANGE, SCALE, VARIANCE, pack, unpack};
+use super::information::Information;
 use super::pairs::{self, Distance, pull};
 use super::{Kernel, cell};
 use crate::error::{Error, Result};
@@ -71,7 +72,8 @@ pub(crate) fn learn(
         let (kernel, noise) = unpack(at, &problem.origin);
         watch(&kernel, noise, value)
     };
-    let found = climb(start, RANGE, steps, Tolerance { of_climb, ..TOLERANCE }, |at| evidence.at(at), show);
+    let ground = |at: &[f64], informed: bool| evidence.ground(at, informed);
+    let found = climb_informed(start, RANGE, steps, Tolerance { of_climb, ..TOLERANCE }, ground, show);
     let Summit { at, end, curvature, .. } =
         found.ok_or(Error::Singular { size: problem.inputs.nrows(), noise: typical_noise })?;
     let (kernel, noise) = unpack(&at, &problem.origin);
@@ -134,20 +136,22 @@ impl<'a> Evidence<'a> {
         Evidence { problem, prior, threads, tables, slope, memory }
     }
 
-    /// The objective and its gradient; `None` where the Gram matrix is singular to rounding.
-    fn at(&mut self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
+    /// The objective, its gradient and, if it is wanted and cheap, its information; `None` where the Gram matrix is singular to
+    /// rounding.
+    fn ground(&mut self, at: &[f64], informed: bool) -> Option<Ground> {
         let (kernel, noise) = unpack(at, &self.problem.origin);
         self.tables.set(&kernel, &self.problem.inputs, self.threads);
-        let (mut value, noise_slope) = self.likelihood(noise)?;
+        let mut information = (informed && Information::is_cheap(self.problem)).then(|| Information::new(&self.prior));
+        let (mut value, noise_slope) = self.likelihood(noise, information.as_mut().map(|found| (found, &kernel)))?;
         let mut gradient = self.chain(&kernel);
         gradient[NOISE] = noise_slope;
         value += self.prior.add_to(at, &mut gradient);
-        Some((value, gradient))
+        Some(Ground { value, gradient, information: information.map(Information::matrix) })
     }
 
     /// ln p(Y) and its derivative by ln σ², to which rounding adds; the derivative by each kernel entry goes to
     /// `self.slope` (lower triangle; an entry off the diagonal stands for two).
-    fn likelihood(&mut self, own: f64) -> Option<(f64, f64)> {
+    fn likelihood(&mut self, own: f64, mut informed: Option<(&mut Information, &Kernel)>) -> Option<(f64, f64)> {
         let (mut value, mut noise_slope) = (0.0, 0.0);
         for j in 0..self.slope.ncols() {
             self.slope.col_as_slice_mut(j)[j..].fill(0.0);
@@ -167,6 +171,11 @@ impl<'a> Evidence<'a> {
             value -= 0.5 * tasks * (factor.ln_det() + mass * TAU.ln() + (mass - count as f64) * noise.ln());
             for c in 0..solved.ncols() {
                 value -= 0.5 * dot(solved.col_as_slice(c), group.targets.col_as_slice(c));
+            }
+            if let Some((information, kernel)) = &mut informed {
+                let Tables { products, square, rbf, laplace_l1, .. } = &self.tables;
+                let tables = [products, square, rbf, laplace_l1];
+                information.add((self.problem, group), kernel, tables, (&factor, &solved), (own, noise), self.threads);
             }
             // K′⁻¹ − BBᵀ/C in the place of the inverse.
             let (mut left, half) = factor.into_inverse_with(for_inverse);
@@ -308,6 +317,12 @@ pub(crate) mod tests {
         Problem::new(x, y, weighted.then_some(&weights)).knowing(std::slice::from_ref(&text), vec![0.0, 0.07, 0.0])
     }
 
+    impl Evidence<'_> {
+        fn at(&mut self, at: &[f64]) -> Option<(f64, Vec<f64>)> {
+            self.ground(at, false).map(|ground| (ground.value, ground.gradient))
+        }
+    }
+
     fn somewhere(evidence: &Evidence<'_>) -> Vec<f64> {
         evidence.prior.start().iter().enumerate().map(|(i, s)| s + 0.3 * ((i * 3) as f64).sin()).collect()
     }
@@ -358,6 +373,100 @@ pub(crate) mod tests {
         }
         let (value, _) = evidence.at(&at).unwrap();
         assert!((value - expected).abs() < 1e-9, "{value} {expected}");
+    }
+
+    /// ½ Σ_c b_cᵀ K_i K⁻¹ K_j b_c with the derivatives of K by central differences and elimination for K⁻¹.
+    #[test]
+    fn the_information_is_that_of_central_differences() {
+        for (weighted, gaps) in [(false, false), (true, true)] {
+            let problem = problem(weighted, gaps);
+            let mut evidence = Evidence::new(&problem, Threads::ONE);
+            let at = somewhere(&evidence);
+            let (kernel, noise) = unpack(&at, &problem.origin);
+            evidence.tables.set(&kernel, &problem.inputs, Threads::ONE);
+            let mut found = Information::new(&evidence.prior);
+            evidence.likelihood(noise, Some((&mut found, &kernel))).unwrap();
+            let found = found.matrix();
+            let mut expected = Mat::<f64>::zeros(at.len(), at.len());
+            for group in &problem.groups {
+                let all: Vec<usize> = (0..14).collect();
+                let rows = group.rows.as_ref().unwrap_or(&all);
+                let (count, rounding) = (rows.len(), group.rounding(&problem));
+                let covariance = |at: &[f64]| {
+                    let (kernel, noise) = unpack(at, &problem.origin);
+                    let x: &Mat<f64> = &problem.inputs;
+                    let full = kernel.cross(x, x.as_ref(), Threads::ONE);
+                    Mat::from_fn(count, count, |i, j| {
+                        let signal = full[(rows[i], rows[j])] * group.root[i] * group.root[j];
+                        signal + if i == j { noise + rounding } else { 0.0 }
+                    })
+                };
+                let derivative = |i: usize| {
+                    let shifted = |by: f64| {
+                        let mut moved = at.clone();
+                        moved[i] += by;
+                        covariance(&moved)
+                    };
+                    let (above, below) = (shifted(1e-5), shifted(-1e-5));
+                    Mat::from_fn(count, count, |k, l| (above[(k, l)] - below[(k, l)]) / 2e-5)
+                };
+                let derivatives: Vec<Mat<f64>> = (0..at.len()).map(derivative).collect();
+                let k = covariance(&at);
+                // aᵀK⁻¹c by polarisation of the energies that elimination gives.
+                let energy = |z: Vec<f64>| eliminated(k.clone(), z).1;
+                let both = |a: &[f64], c: &[f64]| {
+                    let mixed = |sign: f64| a.iter().zip(c).map(|(a, c)| a + sign * c).collect();
+                    0.25 * (energy(mixed(1.0)) - energy(mixed(-1.0)))
+                };
+                for c in 0..group.tasks.len() {
+                    let y = group.targets.col_as_slice(c);
+                    let unit = |i: usize| (0..count).map(|k| f64::from(u8::from(k == i))).collect::<Vec<f64>>();
+                    let b: Vec<f64> = (0..count).map(|i| both(&unit(i), y)).collect();
+                    let turned = |m: &Mat<f64>| -> Vec<f64> {
+                        (0..count).map(|i| (0..count).map(|j| m[(i, j)] * b[j]).sum()).collect()
+                    };
+                    let turned: Vec<Vec<f64>> = derivatives.iter().map(turned).collect();
+                    for i in 0..at.len() {
+                        for j in 0..at.len() {
+                            expected[(i, j)] += 0.5 * both(&turned[i], &turned[j]);
+                        }
+                    }
+                }
+                let share = noise / (noise + rounding);
+                expected[(NOISE, NOISE)] +=
+                    0.5 * group.tasks.len() as f64 * (group.count - count as f64) * share.powi(2);
+            }
+            for i in 0..at.len() {
+                expected[(i, i)] += evidence.prior.width[i].powi(-2);
+                for j in 0..at.len() {
+                    let (found, expected) = (found[(i, j)], expected[(i, j)]);
+                    assert!((found - expected).abs() < 1e-5 * expected.abs().max(1.0), "{i} {j}: {found} {expected}");
+                }
+            }
+        }
+    }
+
+    /// The top is the same, and there are fewer steps on the way.
+    #[test]
+    fn information_saves_steps() {
+        let x = Mat::from_fn(160, 3, |n, d| ((n * (3 + 2 * d)) as f64 * 0.77 + d as f64).sin() * 1.4);
+        let y = Mat::from_fn(160, 1, |n, _| (2.0 * x[(n, 1)]).sin() + x[(n, 0)] + 0.2 * ((n * n) as f64).cos());
+        let problem = Problem::new(x, y, None);
+        assert!(Information::is_cheap(&problem));
+        let run = |informed: bool| {
+            let (mut evidence, mut calls) = (Evidence::new(&problem, Threads::ONE), 0);
+            let start = evidence.prior.start();
+            let ground = |at: &[f64], wanted: bool| {
+                calls += 1;
+                evidence.ground(at, wanted && informed)
+            };
+            let on = |_: &[f64], _: f64| ControlFlow::Continue(());
+            let top = climb_informed(start, RANGE, 200, TOLERANCE, ground, on).unwrap();
+            assert_eq!(top.end, End::Top);
+            (calls, top.value)
+        };
+        let (with, without) = (run(true), run(false));
+        assert!(with.1 > without.1 - 0.1 && with.0 < without.0, "{with:?} {without:?}");
     }
 
     #[test]

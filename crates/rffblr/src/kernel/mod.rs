@@ -9,6 +9,7 @@ pub(crate) mod ascent;
 mod departures;
 mod fit;
 pub(crate) mod hyper;
+mod information;
 pub(crate) mod learn;
 mod machine;
 mod machines;

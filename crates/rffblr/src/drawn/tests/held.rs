@@ -88,7 +88,7 @@ fn whole_groups_are_held_out_of_a_stream() {
     let found = stream(&plain, &by_animal);
     let held = found.held_out.unwrap();
     // The tag gives an animal away where other rows of it are trained on.
-    assert!(r2(&alone) > 0.9 && r2(&held) < 0.5, "{} {}", r2(&alone), r2(&held));
+    assert!(r2(&alone) > 0.5 && r2(&held) < 0.2, "{} {}", r2(&alone), r2(&held));
     assert_eq!(alone.split, SplitBy::HeldOut { seed: SEED });
     // Which animals these are shows in the standardised tag, which is as good as the name.
     let tag = |group: usize| ((group * 37) % GROUPS) as f64 / GROUPS as f64;
@@ -112,7 +112,7 @@ fn whole_groups_are_held_out_of_a_stream() {
     let x = held.inputs.as_ref();
     let (before, then) = (found.model.predict_mean(x).unwrap(), moved.model.predict_mean(x).unwrap());
     let mean = (0..x.nrows()).map(|i| then[(i, 0)] - before[(i, 0)]).sum::<f64>() / x.nrows() as f64;
-    assert!(mean > 0.5, "{mean}");
+    assert!(mean > 0.1, "{mean}");
 }
 
 #[test]
