@@ -225,9 +225,16 @@ class Learned(Estimator):
         return None if background is None else self._read_inputs(background, reset=False)[0]
 
     def partial_dependence(
-        self, inputs: int | str | Sequence[int | str], resolution: int = 40, background: Any = None
+        self,
+        inputs: int | str | Sequence[int | str],
+        resolution: int = 40,
+        background: Any = None,
+        coverage: float = 0.9,
     ) -> Any:
-        """The mean prediction over the training rows when one input, or two, are set; exact, with its deviation.
+        """The mean prediction over the training rows when one input, or two, are set; exact, with its band.
+
+        In the unit of each target. Of a transformed target (``transforms_``) the mean is taken on the scale of its
+        transform and brought back: of a logarithm it is the geometric mean of the median predictions of the rows.
 
         Parameters
         ----------
@@ -237,12 +244,15 @@ class Learned(Estimator):
             Most values of a number to show, at least 2; texts are shown at all levels.
         background : array or frame of shape (n_rows, n_features), optional
             Rows to average over in place of the training rows: a model from a file knows these only if it is exact.
+        coverage : float, default=0.9
+            Posterior probability with which the mean curve lies in its band, at each point; single rows differ from it by
+            more.
 
         Returns
         -------
         dependence : frame
-            A column for each input (``None`` is a missing cell), then ``mean[target]`` and ``std[target]``, of a transformed
-            target on the scale of its transform.
+            A column for each input (``None`` is a missing cell), then ``mean[target]``, ``lower[target]`` and
+            ``upper[target]``.
 
         Examples
         --------
@@ -251,7 +261,7 @@ class Learned(Estimator):
         >>> X = np.random.default_rng(0).normal(size=(60, 3))
         >>> model = RFFBLRRegressor().fit(X, np.sin(X[:, 0]) + X[:, 1])
         >>> list(model.partial_dependence("x1", resolution=5).columns)
-        ['x1', 'mean[y1]', 'std[y1]']
+        ['x1', 'mean[y1]', 'lower[y1]', 'upper[y1]']
         """
         check_is_fitted(self)
         resolution = whole("resolution", resolution, 2)
@@ -265,13 +275,13 @@ class Learned(Estimator):
             if not isinstance(name, str) and not 0 <= name < len(names):
                 raise ValueError(f"there is no input {name}; they are numbered from 0 to {len(names) - 1}")
         places = [names.index(name) if isinstance(name, str) else int(name) for name in asked]
-        values, mean, std = _rffblr.dependence(
-            self.model_, places, self._rows(background), resolution, self._threads()
+        values, tables = _rffblr.dependence(
+            self.model_, places, self._rows(background), resolution, float(coverage), self._threads()
         )
         if len(values) == 2:
             values = [[first for first in values[0] for _ in values[1]], values[1] * len(values[0])]
         columns: dict[str, Any] = {names[place]: cells for place, cells in zip(places, values)}
-        for part, table in [("mean", mean), ("std", std)]:
+        for part, table in zip(("mean", "lower", "upper"), tables):
             columns.update({f"{part}[{name}]": table[:, c] for c, name in enumerate(self.model_.target_names)})
         return frame(columns, self._library)
 

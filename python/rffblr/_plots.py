@@ -76,7 +76,9 @@ class Plots(Learned):
         return axes
 
     def plot_partial_dependence(self, input: int | str, target: int | str = 0, ax: Any = None) -> Any:
-        """The mean prediction over the training rows when one input is set, with its 90 % band.
+        """The mean prediction over the training rows when one input is set, with its 90 % band, in the unit of the target.
+
+        Of a transformed target the mean is that of :meth:`partial_dependence`.
 
         Parameters
         ----------
@@ -93,8 +95,7 @@ class Plots(Learned):
         curve = self.partial_dependence(input)
         column = list(curve.columns)[0]
         values = list(curve[column])
-        mean, std = np.asarray(curve[f"mean[{name}]"]), np.asarray(curve[f"std[{name}]"])
-        lower, upper = mean - REACH * std, mean + REACH * std
+        mean, lower, upper = (np.asarray(curve[f"{part}[{name}]"]) for part in ("mean", "lower", "upper"))
         number = np.array([isinstance(value, float) and not np.isnan(value) for value in values])
         axes = _axes(ax)
         if number.any():
@@ -106,7 +107,7 @@ class Plots(Learned):
                 axes.legend()
         else:
             places = np.arange(len(values))
-            axes.errorbar(places, mean, yerr=REACH * std, fmt="o", color=BLUE)
+            axes.errorbar(places, mean, yerr=[mean - lower, upper - mean], fmt="o", color=BLUE)
             axes.set_xticks(places, ["missing" if value is None else str(value) for value in values], rotation=45)
         axes.set_xlabel(column)
         axes.set_ylabel(f"mean prediction of {name}")

@@ -77,10 +77,10 @@ pub fn explainer<'a>(model: &'a rffblr::Model, around: &Around) -> rffblr::Resul
     Explainer::new(model, rows, weights)
 }
 
-/// Values of each input that is set, and mean and deviation of the prediction at each of them or at each pair.
-type Dependence<'py> = (Vec<Vec<Bound<'py, PyAny>>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
+/// Values of each input that is set, and the mean prediction at each of them or at each pair, with the ends of its band.
+type Dependence<'py> = (Vec<Vec<Bound<'py, PyAny>>>, [Bound<'py, PyArray2<f64>>; 3]);
 
-/// Partial dependence on one input or two, by their positions among those of `explain`.
+/// Partial dependence on one input or two, by their positions among those of `explain`, in the units of the targets.
 #[pyfunction]
 pub fn dependence<'py>(
     py: Python<'py>,
@@ -88,21 +88,26 @@ pub fn dependence<'py>(
     inputs: Vec<usize>,
     background: Option<Inputs<'py>>,
     most: usize,
+    coverage: f64,
     count: usize,
 ) -> PyResult<Dependence<'py>> {
     let (of, around) = (model.model.clone(), model.around(py, "partial dependence", background.as_ref())?);
     let found = heard(py, count, move || {
         let explainer = explainer(&of, &around)?;
         let points = |input: usize| explainer.points(input, most);
-        match inputs[..] {
-            [first, second] => explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?)),
+        let found = match inputs[..] {
+            [first, second] => {
+                explainer.partial_dependence_of_two((first, second), (points(first)?, points(second)?))?
+            }
             _ => {
                 let first = inputs.first().copied().unwrap_or(0);
-                explainer.partial_dependence(first, points(first)?)
+                explainer.partial_dependence(first, points(first)?)?
             }
-        }
+        };
+        let band = found.band(coverage)?;
+        Ok::<_, rffblr::Error>((found.points, band))
     })?;
-    let found = found.map_err(Failure::from)?;
+    let (points, band) = found.map_err(Failure::from)?;
     let value = |value: &Value| match value {
         Value::Number(number) => Ok(number.into_pyobject(py)?.into_any()),
         Value::Level(level) => Ok(level.into_pyobject(py)?.into_any()),
@@ -110,8 +115,8 @@ pub fn dependence<'py>(
         Value::Present => Ok("(present)".into_pyobject(py)?.into_any()),
     };
     let values = |points: &Vec<rffblr::explain::Point>| points.iter().map(|point| value(&point.value)).collect();
-    let values = found.points.iter().map(values).collect::<PyResult<_>>()?;
-    Ok((values, array(py, &found.mean)?, array(py, &found.std)?))
+    let values = points.iter().map(values).collect::<PyResult<_>>()?;
+    Ok((values, [array(py, &band.mean)?, array(py, &band.lower)?, array(py, &band.upper)?]))
 }
 
 /// Names of the inputs that explanations speak of.

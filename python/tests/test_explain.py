@@ -74,7 +74,8 @@ def test_partial_dependence_is_a_mean_of_predictions():
     table["kind"] = np.where(np.arange(len(X)) % 3 == 0, "left", "right")
     model = RFFBLRRegressor().fit(table, Y)
     curve = model.partial_dependence("b", resolution=6)
-    assert list(curve.columns) == ["b", "mean[y1]", "mean[y2]", "std[y1]", "std[y2]"]
+    parts = [f"{part}[{name}]" for part in ("mean", "lower", "upper") for name in ("y1", "y2")]
+    assert list(curve.columns) == ["b", *parts]
     for at, value in enumerate(curve["b"]):
         expected = model.predict(table.assign(b=value)).mean(axis=0)
         assert np.allclose(curve[["mean[y1]", "mean[y2]"]].to_numpy()[at], expected, rtol=0, atol=1e-9)
@@ -85,6 +86,38 @@ def test_partial_dependence_is_a_mean_of_predictions():
     for wrong in ["d", 9, -1, ("a", "b", "c"), ("a", "a")]:
         with pytest.raises(ValueError, match="input"):
             model.partial_dependence(wrong)
+
+
+def test_the_curve_of_a_transformed_target_is_in_its_unit():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(50, 2))
+    dose = np.exp(3 + np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=50))
+    model = RFFBLRRegressor(target_transform="log").fit(X, dose)
+    curve = model.partial_dependence(0, resolution=5)
+    for at, value in enumerate(curve["x1"]):
+        mixed = X.copy()
+        mixed[:, 0] = value
+        # The geometric mean of the medians of all rows, and of each function drawn from the posterior.
+        expected = np.exp(np.log(model.predict_quantiles(mixed, [0.5])).mean())
+        assert curve["mean[y1]"][at] == pytest.approx(expected, rel=1e-9)
+        drawn = np.exp(np.log(model.sample_y(mixed, n_samples=3000, noise=False)).reshape(50, -1).mean(axis=0))
+        low, high = np.quantile(drawn, [0.05, 0.95])
+        assert abs(curve["lower[y1]"][at] - low) < 0.1 * (high - low)
+        assert abs(curve["upper[y1]"][at] - high) < 0.1 * (high - low)
+    wide = model.partial_dependence(0, resolution=5, coverage=0.99)
+    assert (wide["lower[y1]"] < curve["lower[y1]"]).all() and (wide["upper[y1]"] > curve["upper[y1]"]).all()
+    axes = model.plot_partial_dependence(0)
+    expected = model.partial_dependence(0)
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), expected["mean[y1]"])
+    band = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() == expected["lower[y1]"].min() and band.max() == expected["upper[y1]"].max()
+    with pytest.raises(ValueError, match="coverage"):
+        model.partial_dependence(0, coverage=1.0)
+    pyplot.close("all")
 
 
 def test_reports(tmp_path):

@@ -112,6 +112,22 @@ function skewedTable() {
   });
 }
 
+/** Days, some of them missing, days with times, and times of the day; what was observed depends on all of them. */
+export function visits() {
+  const draw = (n, d) => (((Math.sin(n * 12.9898 + d * 78.233) * 43758.5453) % 1) + 1) % 1;
+  const text = (days) => new Date(86_400_000 * days).toISOString();
+  return Array.from({ length: 110 }, (_, n) => {
+    const [born, admitted, woken] = [Math.floor(-9000 + 8000 * draw(n, 0)), 18500 + 900 * draw(n, 1), draw(n, 2)];
+    return {
+      born: n % 13 === 4 ? "" : text(born).slice(0, 10),
+      admitted: text(admitted).slice(0, 16).replace("T", " "),
+      woken: text(woken).slice(11, 16),
+      x: draw(n, 3).toFixed(3),
+      y: (born / 2000 + Math.sin(admitted / 200) + 2 * Math.cos(2 * Math.PI * woken) + draw(n, 3) + 0.3 * draw(n, 4)).toFixed(4),
+    };
+  });
+}
+
 /** Six targets with long names that differ at their ends. */
 function sixTargets() {
   return Array.from({ length: 60 }, (_, n) => {
@@ -133,6 +149,7 @@ export function makeReports() {
   writeFileSync(join(folder, "skewed.csv"), csv(skewedTable()));
   writeFileSync(join(folder, "skewed-labels.csv"), "name,label,unit\nstay,Length of stay,days\n");
   writeFileSync(join(folder, "six.csv"), csv(sixTargets()));
+  writeFileSync(join(folder, "visits.csv"), csv(visits()));
   const fit = (name, ...flags) =>
     rffblr("fit", "train.csv", "--targets", "last:2", "-o", `${name}.json`, "-q", ...flags);
   fit("kernel", "--weight", "weight");
@@ -142,6 +159,8 @@ export function makeReports() {
   rffblr("fit", "wide.csv", "--targets", "y", "-o", "wide.json", "-q", "--check", "2");
   rffblr("fit", "skewed.csv", "--targets", "stay,pain", "--transform", "none,stay=asinh", "-o", "skewed.json", "-q", "--check", "2");
   rffblr("fit", "six.csv", "--targets", "last:6", "-o", "six.json", "-q", "--check", "2");
+  rffblr("fit", "visits.csv", "--targets", "y", "-o", "visits.json", "-q", "--check", "2");
+  rffblr("fit", "visits.csv", "--targets", "y", "--sparsity", "0.75", "-o", "visits-sparse.json", "-q", "--check", "2");
   const report = (page, ...words) => {
     rffblr("report", ...words, "-o", `${page}.html`, "-q");
     return join(folder, `${page}.html`);
@@ -159,6 +178,8 @@ export function makeReports() {
     wide: report("wide", "wide.json", "wide.csv"),
     skewed: report("skewed", "skewed.json", "skewed.csv", "--labels", "skewed-labels.csv"),
     six: report("six", "six.json", "six.csv"),
+    visits: report("visits", "visits.json", "visits.csv"),
+    visitsWithoutRows: report("visits-without-rows", "visits-sparse.json", "visits.csv", "--no-row-data"),
   };
 }
 

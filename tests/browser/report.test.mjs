@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { EVIL, TARGETS, makeReports, predict, read, table } from "./models.mjs";
+import { EVIL, TARGETS, makeReports, predict, read, table, visits } from "./models.mjs";
 
 const { chromium } = createRequire(join(process.env.BROWSER_TOOLS, "node_modules/"))("playwright-core");
 const FLAGS = [
@@ -39,9 +39,11 @@ const ABSENT = {
   wide: ["sinusoids", "relevance", "correlation"],
   skewed: ["sinusoids"],
   six: ["sinusoids"],
+  visits: ["sinusoids", "relevance", "correlation"],
+  visitsWithoutRows: ["links", "relevance", "correlation", ...ROWS],
 };
 /** Of one target nothing is said about several. */
-const GONE = { wide: ["correlation"] };
+const GONE = { wide: ["correlation"], visits: ["correlation"], visitsWithoutRows: ["correlation"] };
 /** What needs no test in every kind of report. */
 const FORMS = ["kernel", "sinusoids", "cosines"];
 
@@ -528,37 +530,47 @@ test("names that are cut short stay apart, and nothing is clipped between 360 an
   }
 });
 
-test("of a transformed target, predictions are in its unit and what explains them is on the scale of the transform", async () => {
+test("of a transformed target everything but its weights is in its unit", async () => {
   const { page, close } = await open(pages.skewed);
-  const { scale, rows, local } = await page.evaluate(() => ({ scale: facts.model.scale_of, rows: facts.quality.rows, local: facts.local.rows }));
+  const { scale, rows, local } = await page.evaluate(() => ({ scale: facts.model.scale_of, rows: facts.quality.rows, local: facts.local }));
   assert.match(scale[0], /^asinh\(/);
   assert.equal(scale[1], "pain");
   const finding = (id) => page.locator(`#${id} .finding`).textContent();
+  const near = (found, expected) => assert.ok(Math.abs(found - expected) <= 2e-3 * Math.abs(expected), `${found}, not ${expected}`);
   for (const i of [0, 40, 120]) {
-    const at = local[i];
+    const at = local.rows[i];
     await page.selectOption("#local-row", String(i));
-    const said = (await finding("local")).match(/predicted (\S+) days \((\S+) to (\S+)\), observed (\S+);/).slice(1).map(Number);
+    const said = (await finding("local")).match(/predicted (\S+) days \((\S+) to (\S+)\), observed (\S+);.*\([+−]\S+ days\)/).slice(1).map(Number);
     const expected = [rows.mean, rows.lower, rows.upper, rows.observed].map((table) => Number(table[0][at].toPrecision(4)));
     assert.deepEqual(said, expected);
     assert.ok(said[0] > said[1] && said[0] < said[2], `${said}`);
-    // Nothing that is in days has a place in the drawing.
-    assert.equal(await page.locator("#local svg [stroke-dasharray]").count(), 0);
-    assert.match(await page.locator("#local .note").textContent(), new RegExp(`predicted ${said[0]} days, observed ${said[3]} days`));
+    // The parts lead from the typical prediction to the median of the row, in days.
+    const sum = local.base[0][i] + local.rest[0][i] + local.parts[0][i].reduce((sum, [, value]) => sum + value, 0);
+    near(sum, local.prediction[0][i]);
+    assert.ok(sum > said[1] && sum < said[2], `${sum}`);
+    const note = await page.locator("#local .note").textContent();
+    assert.match(note, new RegExp(`typical prediction ${Number(local.base[0][i].toPrecision(4))}; green: median .*; dashed: observed ${said[3]} days\\.`));
+    assert.ok((await page.locator("#local svg [stroke-dasharray]").count()) > 0);
   }
-  for (const id of ["partial", "swarm", "surface", "local", "kernel"]) {
+  for (const id of ["swarm", "surface", "local", "links"]) {
     const texts = await page.locator(`#${id} svg text`).allTextContents();
-    assert.ok(texts.every((text) => !/days/.test(text)), `${id}: ${texts.filter((text) => /days/.test(text))}`);
+    assert.ok(texts.some((text) => /Length of stay \(days\)/.test(text)), `${id}: ${texts}`);
+    assert.ok(texts.every((text) => !/asinh/.test(text)), `${id}: ${texts}`);
   }
   for (const id of ["partial", "swarm", "surface"]) {
-    assert.ok((await finding(id)).includes("asinh(Length of stay/"), await finding(id));
-    assert.doesNotMatch(await finding(id), /days/);
+    assert.match(await finding(id), /\d days/);
+    assert.doesNotMatch(await finding(id), /asinh/);
   }
-  assert.match((await page.locator("#local svg text").allTextContents()).join(), /asinh\(Length of stay/);
+  // The curve lies among the predictions, within its band, as does the one that the what-if panel would draw.
+  const curves = await page.evaluate(() => curvesOf(facts, 0).flatMap((curve) => curve.points));
+  const [least, most] = [Math.min(...rows.lower[0]), Math.max(...rows.upper[0])];
+  assert.ok(curves.every((d) => least < d.lower && d.lower < d.mean && d.mean < d.upper && d.upper < most));
+  assert.match(await page.locator("#partial .read").textContent(), /typical prediction of Length of stay .*asinh\(Length of stay.*own unit/);
   assert.match(await finding("observed"), /off by \S+ days/);
   await choose(page, 1);
   assert.equal(await page.locator("#scale-note").textContent(), "");
   assert.ok(await page.locator("#scale-note").isHidden());
-  assert.ok((await page.locator("#local svg [stroke-dasharray]").count()) > 0);
+  assert.match(await page.locator("#local .note").textContent(), /average prediction/);
   await close();
 });
 
@@ -626,6 +638,81 @@ test("dates are dates", async () => {
   assert.match(cell, /^202[01]-\d\d-\d\d$/);
   if (curve) assert.ok(curve.some((text) => /^202[01]-\d\d-\d\d$/.test(text)) && !curve.some((text) => /^\d{3}$/.test(text)), `${curve}`);
   assert.ok(csv.every((value) => /^202[01]-\d\d-\d\d/.test(value)), `${csv[0]}`);
+  await close();
+});
+
+test("dates of the what-if panel are fields of the calendar, bounded by what was observed", async () => {
+  const { page, problems, close } = await open(pages.visits);
+  const days = visits().map((row) => row.born).filter(Boolean).sort();
+  const moments = visits().map((row) => row.admitted.replace(" ", "T")).sort();
+  const clocks = visits().map((row) => row.woken).sort();
+  const field = (name) => page.locator(`#what-if [data-input="${name}"]`);
+  const kinds = { born: ["date", days], admitted: ["datetime-local", moments], woken: ["time", clocks] };
+  for (const [name, [type, all]] of Object.entries(kinds)) {
+    const found = await field(name).evaluate((node) => [node.type, node.min, node.max, node.value, node.validity.valid]);
+    assert.equal(found[0], type);
+    // Seconds may be left out where there are none.
+    assert.deepEqual([found[1], found[2]].map((text) => text.slice(0, all[0].length)), [all[0], all.at(-1)]);
+    assert.ok(all.includes(found[3].slice(0, all[0].length)) && found[4], `${name}: ${found[3]} is that of a row`);
+    assert.doesNotMatch(await field(name).locator("xpath=..").locator("label").textContent(), /days since/);
+  }
+  // What is written there is what the command is given, and the same is predicted.
+  const rows = [
+    { born: days[0], admitted: moments[3].replace("T", " "), woken: "06:30", x: "0.5" },
+    { born: "1953-02-28", admitted: "2021-12-24 18:00", woken: "23:59", x: "0.25" },
+    { born: "", admitted: "2020-09-01 00:00", woken: "00:00", x: "0.75" },
+    { born: "1931-07-04", admitted: "2035-01-01 12:00", woken: "12:00", x: "0.1" },
+  ];
+  const expected = predict("visits.json", rows.map((row) => ({ ...row, y: "0" })));
+  for (const [n, row] of rows.entries()) {
+    await fill(page, { born: row.born || null, admitted: row.admitted.replace(" ", "T"), woken: row.woken, x: row.x });
+    const found = await answer(page);
+    agrees(found.mean, expected.y[n], `mean of row ${n}`);
+    agrees(found.lower, expected.y_lower[n], `lower end of row ${n}`);
+    agrees(found.upper, expected.y_upper[n], `upper end of row ${n}`);
+    const flags = await page.locator("#what-if .field .flag").allTextContents();
+    const far = await page.locator("#what-if-far").textContent();
+    if (n === 2) assert.ok(flags.includes("missing") && !/Beyond/.test(far), `${flags} ${far}`);
+    if (n === 3) {
+      const said = flags.filter((text) => /outside of what was observed/.test(text));
+      assert.deepEqual(said, [
+        `outside of what was observed: ${days[0]} to ${days.at(-1)}`,
+        `outside of what was observed: ${moments[0].replace("T", " ")} to ${moments.at(-1).replace("T", " ")}`,
+      ].filter((text) => said.includes(text)));
+      assert.ok(said.length === 2 && /Beyond the data: (born, admitted|admitted, born)/.test(far), far);
+    }
+  }
+  // By keyboard alone: a segment of the field with arrows and digits; the slider goes by days and says which.
+  await fill(page, { born: days[5] });
+  await field("born").focus();
+  await page.keyboard.press("ArrowUp");
+  assert.notEqual(await field("born").inputValue(), days[5]);
+  await page.keyboard.type("03151947");
+  assert.equal(await field("born").inputValue(), "1947-03-15");
+  const slider = field("born").locator("xpath=..").locator("input[type=range]");
+  assert.equal(await slider.getAttribute("aria-valuetext"), "1947-03-15");
+  await slider.focus();
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await field("born").inputValue(), "1947-03-16");
+  assert.equal(await slider.getAttribute("aria-valuetext"), "1947-03-16");
+  const clock = field("woken").locator("xpath=..").locator("input[type=range]");
+  await clock.focus();
+  await page.keyboard.press("Home");
+  assert.equal((await field("woken").inputValue()).slice(0, 5), clocks[0]);
+  assert.match(await page.locator("#what-if-change").textContent(), /born: .*\d{4}-\d\d-\d\d → 1947-03-16/);
+  assert.doesNotMatch(await page.locator("#what-if").textContent(), /NaN|Invalid/);
+  assert.deepEqual(problems, []);
+  await close();
+});
+
+test("without row data the bounds of dates are whole days of nobody in particular", async () => {
+  const { page, close } = await open(pages.visitsWithoutRows);
+  const found = await page.locator('#what-if [data-input="born"]').evaluate((node) => [node.type, node.min, node.max, node.value]);
+  const days = visits().map((row) => row.born).filter(Boolean).sort();
+  assert.equal(found[0], "date");
+  assert.ok(days[0] < found[1] && found[1] < found[3] && found[3] < found[2] && found[2] < days.at(-1), `${found}`);
+  await fill(page, { born: days[0] });
+  assert.match((await page.locator("#what-if .field .flag").allTextContents()).join(), new RegExp(`observed: ${found[1]} to ${found[2]}`));
   await close();
 });
 

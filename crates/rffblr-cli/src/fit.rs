@@ -250,16 +250,18 @@ fn next_steps(model: &Path, data: &[PathBuf]) -> String {
 /// The scores at fixed scales, and what was learned.
 fn summary(settings: &Settings, model: &Model, data: &Dataset, seconds: f64) -> Result<String> {
     let left_out = model.leave_one_out(data)?;
-    let scores = left_out.held_out(data.judged_targets())?.scores(LEVEL, ReferenceMean::Test)?;
+    let (lower, upper) = left_out.interval(LEVEL)?;
+    let judged = data.judged_targets();
+    let coverage = rffblr::metrics::coverage(judged.as_ref(), lower.as_ref(), upper.as_ref())?.per_task;
+    let scores = left_out.held_out(judged)?.scores(LEVEL, ReferenceMean::Test)?;
     let each = &scores.per_task;
-    let coverage = |c: usize| each.coverage.as_ref().map_or(f64::NAN, |cells| cells[c]);
     let row = |(c, name): (usize, &String)| {
         vec![
             name.clone(),
             each.observed[c].to_string(),
             with_error(each.r2[c], f64::NAN),
             significant(each.rmse[c]),
-            checking::percent(coverage(c)),
+            checking::percent(coverage[c]),
         ]
     };
     let rows = model.target_names().iter().enumerate().map(row).collect();

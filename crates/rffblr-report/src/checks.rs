@@ -80,13 +80,27 @@ impl Known<'_> {
         let (narrow, wide) = (of(-1), of(1));
         let cells: usize = tasks.iter().map(|task| task.observed).sum();
         let all: f64 = tasks.iter().filter(|task| task.observed > 0).map(|t| t.coverage * t.observed as f64).sum();
-        let (state, answer) = match (narrow.is_empty(), wide.is_empty()) {
+        let (state, mut answer) = match (narrow.is_empty(), wide.is_empty()) {
             (false, _) => {
                 (State::Fail, format!("Too narrow: they hold less than they promise ({}).", narrow.join(", ")))
             }
             (_, false) => (State::Warn, format!("Wider than needed: {}.", wide.join(", "))),
             _ => (State::Pass, format!("They hold {} of the values.", percent(all / cells.max(1) as f64))),
         };
+        // The intervals are those that the model gives, which the refits may have made wider.
+        let wider = self.model.check().map_or(&[][..], |check| &check.wider);
+        let factors: Vec<String> = wider
+            .iter()
+            .enumerate()
+            .filter(|(_, factor)| **factor > 1.0)
+            .map(|(c, factor)| format!("{} {factor:.2}", self.target(c)))
+            .collect();
+        if !factors.is_empty() {
+            answer += &format!(
+                " That is of intervals made wider by what the refits showed, by a factor of: {}.",
+                factors.join(", ")
+            );
+        }
         Some(Question { id: "calibrated", question: "Do 90 % intervals hold 90 %?", state, answer })
     }
 

@@ -5,8 +5,10 @@ use super::{Options, brief};
 use rffblr::data::Dataset;
 use rffblr::explain::{Diagnostics, Explainer, Kind};
 use rffblr::internals::significant;
-use rffblr::normal;
+use rffblr::linalg::Mat;
+use rffblr::metrics::LEVEL;
 use rffblr::table::{DAY, date_text};
+use rffblr::{Result, normal};
 use serde::Serialize;
 
 /// Inputs that divide the rows, and parts shown, by falling size of their worst error.
@@ -85,7 +87,8 @@ impl Groups {
         data: &Dataset,
         found: &Diagnostics,
         options: &Options,
-    ) -> Groups {
+    ) -> Result<Groups> {
+        let inside = found.inside(LEVEL)?;
         let mut inputs: Vec<usize> = Vec::new();
         for place in 0..order.first().map_or(0, Vec::len) {
             for input in order.iter().map(|inputs| inputs[place]) {
@@ -106,14 +109,14 @@ impl Groups {
         let mut parts: Vec<(f64, Part)> = divisions
             .into_iter()
             .map(|Division { input, column, value, rows }| {
-                let errors = |c: usize| Errors::new(&rows, found, c, fewest, &all[c], limit);
+                let errors = |c: usize| Errors::new(&rows, (found, &inside), c, fewest, &all[c], limit);
                 let (worst, tasks): (Vec<f64>, Vec<Errors>) = tasks.clone().map(errors).unzip();
                 (worst.into_iter().fold(0.0, f64::max), Part { input, column, value, tasks })
             })
             .collect();
         parts.sort_by(|a, b| b.0.total_cmp(&a.0));
         parts.truncate(SHOWN);
-        Groups { parts: parts.into_iter().map(|(_, part)| part).collect(), total, pattern }
+        Ok(Groups { parts: parts.into_iter().map(|(_, part)| part).collect(), total, pattern })
     }
 }
 
@@ -244,7 +247,7 @@ impl Errors {
     /// And by how many standard deviations they stand out, by their mean or by their size.
     fn new(
         rows: &[usize],
-        found: &Diagnostics,
+        (found, inside): (&Diagnostics, &Mat<f64>),
         task: usize,
         fewest: usize,
         all: &AllErrors,
@@ -259,9 +262,8 @@ impl Errors {
         let sizes: Vec<f64> = errors.iter().map(|e| e.abs()).collect();
         let (mean, mean_reach) = mean_of(&errors);
         let (size, size_reach) = mean_of(&sizes);
-        let held = rows.iter().map(|&n| found.transform[(n, task)]).filter(|p| !p.is_nan());
-        let inside = held.filter(|p| (0.05..=0.95).contains(p)).count() as f64 / errors.len() as f64;
         let count = errors.len() as f64;
+        let inside = rows.iter().map(|&n| inside[(n, task)]).filter(|held| !held.is_nan()).sum::<f64>() / count;
         let (above, may_be) = all.judged(size, count, limit);
         let stands_out = above.max(mean.abs() * count.sqrt() / all.root_mean_square);
         let larger = errors.len() >= JUDGED && above > may_be;

@@ -1,5 +1,6 @@
 //! The model from inside: how the fit went, its sinusoids, its kernel, its straight lines.
 
+use super::verdict::REACH as INTERVAL;
 use super::{brief, briefly};
 use rffblr::fourier::Spectrum;
 use rffblr::kernel::{Family, Kernel};
@@ -75,9 +76,11 @@ struct Profile {
 #[derive(Serialize)]
 struct LinkFacts {
     input: usize,
-    /// Change of the target when the input rises by one standard deviation, and its deviation.
+    /// Change of each target, in its unit, when the input rises by one standard deviation, and the ends of its 90 % interval: of
+    /// a transformed one where its transform is average.
     effect: Vec<f64>,
-    effect_std: Vec<f64>,
+    low: Vec<f64>,
+    high: Vec<f64>,
 }
 
 impl Inside {
@@ -170,13 +173,16 @@ fn profiles(model: &Model, kernel: Option<&Kernel>, targets: &[usize], sinusoids
 }
 
 fn links(model: &Model) -> Vec<LinkFacts> {
+    let middle = model.target_shift();
+    let change = |c: usize, by: f64| match &model.transforms()[c] {
+        Some(transform) => transform.invert(middle[c] + by) - transform.invert(middle[c]),
+        None => by,
+    };
     let facts = |link: rffblr::Link| {
         let unit = model.input_std()[link.input];
-        LinkFacts {
-            input: link.input,
-            effect: briefly(link.slope.iter().map(|slope| slope * unit)),
-            effect_std: briefly(link.slope_std.iter().map(|std| std * unit)),
-        }
+        let pairs = || link.slope.iter().zip(&link.slope_std).enumerate();
+        let end = |z: f64| briefly(pairs().map(|(c, (slope, std))| change(c, (slope + z * std) * unit)));
+        LinkFacts { input: link.input, effect: end(0.0), low: end(-INTERVAL), high: end(INTERVAL) }
     };
     model.links().into_iter().map(facts).collect()
 }

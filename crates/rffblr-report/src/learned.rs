@@ -7,6 +7,7 @@ use rffblr::explain::{
     Diagnostics, Explainer, Input, Kind, Point, TaskCorrelation, Value, VarianceShares, task_correlation,
 };
 use rffblr::linalg::Mat;
+use rffblr::metrics::LEVEL;
 use rffblr::{Model, Result};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -86,18 +87,20 @@ pub(super) struct RelevanceFacts {
     interval_rows: usize,
 }
 
-/// Partial dependence on one input: numbers or labels on its axis, then a curve for each task.
+/// Partial dependence on one input: numbers or labels on its axis, then a curve for each task with its 90 % band, in the unit
+/// of the target.
 #[derive(Serialize)]
 struct Curve {
     input: usize,
     at: Axis,
     mean: Vec<Vec<f64>>,
-    std: Vec<Vec<f64>>,
+    lower: Vec<Vec<f64>>,
+    upper: Vec<Vec<f64>>,
     #[serde(skip)]
     averaged_over: usize,
 }
 
-/// Partial dependence of one task on two inputs: the values of the second run fastest.
+/// Partial dependence of one task on two inputs, in its unit: the values of the second run fastest.
 #[derive(Serialize)]
 struct Surface {
     inputs: [usize; 2],
@@ -225,7 +228,10 @@ impl Histogram {
         let below = |edge: f64| values.partition_point(|value| *value < edge);
         let starts: Vec<usize> =
             edges[..edges.len() - 1].iter().map(|&edge| below(edge)).chain([values.len()]).collect();
-        Histogram { edges: briefly(edges), counts: starts.windows(2).map(|pair| pair[1] - pair[0]).collect() }
+        // The ends say where the data end, and are not rounded.
+        let last = edges.len() - 1;
+        let rounded = edges.iter().enumerate().map(|(i, &edge)| if i == 0 || i == last { edge } else { brief(edge) });
+        Histogram { edges: rounded.collect(), counts: starts.windows(2).map(|pair| pair[1] - pair[0]).collect() }
     }
 }
 
@@ -312,11 +318,13 @@ impl Curve {
     fn new(explainer: &Explainer<'_>, input: usize, row_data: bool) -> Result<Curve> {
         let points = points(explainer, input, POINTS, row_data)?;
         let found = explainer.partial_dependence(input, points)?;
+        let band = found.band(LEVEL)?;
         Ok(Curve {
             input,
             at: Axis::new(&found.points[0]),
-            mean: by_task(&found.mean),
-            std: by_task(&found.std),
+            mean: by_task(&band.mean),
+            lower: by_task(&band.lower),
+            upper: by_task(&band.upper),
             averaged_over: found.background.len(),
         })
     }
@@ -340,7 +348,7 @@ impl Surface {
         Ok(Some(Surface {
             inputs: [first, second],
             at: [Axis::new(&found.points[0]), Axis::new(&found.points[1])],
-            mean: briefly(found.mean.col_as_slice(task).iter().copied()),
+            mean: briefly(found.band(LEVEL)?.mean.col_as_slice(task).iter().copied()),
             rows: rows.into_iter().map(|count| if count < crowd { 0 } else { count }).collect(),
         }))
     }

@@ -29,10 +29,12 @@ use groups::{Groups, Part};
 use inside::Inside;
 use learned::{Learned, Together};
 use quality::{Checked, Quality};
-use rffblr::data::{Dataset, Encoding, NoteKind, RawInput};
+use rffblr::data::{Cycle, Dataset, Encoding, NoteKind, RawInput};
 use rffblr::explain::{Explainer, diagnostics, new_row_diagnostics};
 use rffblr::internals::expect_count;
-use rffblr::linalg::Mat;
+use rffblr::linalg::{Mat, MatRef};
+use rffblr::metrics::LEVEL;
+use rffblr::table::DAY;
 use rffblr::{Error, Form, Model, Result, Settings};
 use serde::Serialize;
 use serde_json::Value;
@@ -115,8 +117,8 @@ struct Contents {
     /// What targets and inputs are called, and their units.
     target_labels: Vec<(String, String)>,
     input_labels: Vec<(String, String)>,
-    /// For each input that is a date, the seconds since 1970 from which its days are counted.
-    since: Vec<Option<f64>>,
+    /// What is known of each input that is a date or a time.
+    dates: Vec<Option<DateFacts>>,
     model: ModelFacts,
     verdict: Verdict,
     questions: Vec<Question>,
@@ -159,6 +161,8 @@ struct ModelFacts {
     target_scale: Vec<f64>,
     /// What the function of each target, and all that explains it, is of: the target, or its transform in words.
     scale_of: Vec<String>,
+    /// Ends of the 90 % interval of each target in standard deviations, on the scale of its function.
+    reach: Vec<(f64, f64)>,
 }
 
 impl Report {
@@ -219,7 +223,7 @@ impl Contents {
         watch("taking single predictions apart");
         let both = explainer.as_ref().zip(learned.as_ref());
         let explained = match (both, &found) {
-            (Some((explainer, _)), Some(found)) => Explained::new(explainer, data, found)?,
+            (Some((explainer, _)), Some(found)) => Explained::new(model, explainer, data, found)?,
             _ => None,
         };
         let listed = explained.as_ref().map_or(&[][..], |explained| &explained.rows);
@@ -229,7 +233,8 @@ impl Contents {
             judged.map(|(data, found)| Quality::new(model, data, is_new, found, &shown, options)).transpose()?;
         let groups = both
             .zip(judged)
-            .map(|((explainer, learned), (data, found))| Groups::new(explainer, &learned.order, data, found, options));
+            .map(|((explainer, learned), (data, found))| Groups::new(explainer, &learned.order, data, found, options))
+            .transpose()?;
         let drift = match (data, &explainer, &stored) {
             (Data::New(data), Some(explainer), Some(_)) => Some(Drift::new(explainer, model.input_std(), data)),
             _ => None,
@@ -261,10 +266,10 @@ impl Contents {
             targets: model.target_names().to_vec(),
             target_labels: called(model.target_names()),
             input_labels: called(&inputs),
-            since: model.table_encoder().raw_inputs().iter().map(first_day).collect(),
+            dates: dates(model, known),
             inputs,
             columns: model.input_names().to_vec(),
-            model: ModelFacts::new(model),
+            model: ModelFacts::new(model)?,
             verdict: Verdict::new(model, data, check.as_ref(), quality.as_ref(), &notes, labels),
             questions,
             gaps: rows.map(|rows| Gaps::new(model, rows)),
@@ -304,12 +309,29 @@ fn process_r2(model: &Model, data: &Dataset) -> Result<Option<f64>> {
     Ok(Some(brief(found.overall)))
 }
 
-/// From when on the days of a date are counted; a time of the day has none.
-fn first_day(input: &RawInput) -> Option<f64> {
-    match &input.encoding {
-        Encoding::Date(date) if !date.is_clock() => Some(date.start),
-        _ => None,
-    }
+/// How the days of a date are to be read.
+#[derive(Serialize)]
+struct DateFacts {
+    /// Seconds since 1970 from which its days are counted.
+    since: f64,
+    /// Whether it has times, and not days alone.
+    times: bool,
+    /// Whether it is the time of a day, without a date.
+    clock: bool,
+}
+
+/// Of each input that is one; what rows are known say whether it has times.
+fn dates(model: &Model, known: Option<MatRef<'_, f64>>) -> Vec<Option<DateFacts>> {
+    let mut first = 0;
+    let mut of = |input: &RawInput| {
+        let column = first;
+        first += input.width();
+        let Encoding::Date(date) = &input.encoding else { return None };
+        let parts_of_a_day = known.is_some_and(|rows| rows.col(column).iter().any(|days| days.fract() != 0.0));
+        let times = parts_of_a_day || date.start % DAY != 0.0 || date.cycles.contains(&Cycle::Day);
+        Some(DateFacts { since: date.start, times, clock: date.is_clock() })
+    };
+    model.table_encoder().raw_inputs().iter().map(&mut of).collect()
 }
 
 /// Missing cells: of each input that has any, and of each target.
@@ -371,8 +393,8 @@ fn refuse_rare_levels(model: &Model, data: Option<&Dataset>) -> Result<()> {
 }
 
 impl ModelFacts {
-    fn new(model: &Model) -> ModelFacts {
-        ModelFacts {
+    fn new(model: &Model) -> Result<ModelFacts> {
+        Ok(ModelFacts {
             form: model.settings().form.name(),
             terms: model.active_features(),
             rows: model.training_rows(),
@@ -382,7 +404,8 @@ impl ModelFacts {
             nugget_std: model.nugget_std(),
             target_scale: model.target_std().to_vec(),
             scale_of: (0..model.target_names().len()).map(|task| model.scale_of(task)).collect(),
-        }
+            reach: model.reach(LEVEL)?.into_iter().map(|(low, high)| (brief(low), brief(high))).collect(),
+        })
     }
 }
 

@@ -21,8 +21,8 @@ const TRANSFORM_BARS: usize = 10;
 /// Squares on a side that stand for single rows where these may not be shown, at most and at least.
 const SIDE: usize = 14;
 const FEW_SQUARES: usize = 3;
-/// How far squares of standardised residuals reach at least: beyond their 90 % interval.
-const EDGE: f64 = 2.0;
+/// How far squares of standardised residuals reach at least: so many times as far as their 90 % interval.
+const EDGE: f64 = 1.2;
 /// Rows listed as influential.
 const INFLUENTIAL: usize = 10;
 
@@ -137,7 +137,7 @@ impl Quality {
     ) -> Result<Quality> {
         let prediction = &found.prediction;
         let levels: Vec<f64> = (1..20).map(|i| f64::from(i) * 0.05).collect();
-        let calibration = found.calibration(&levels);
+        let calibration = found.calibration(&levels)?;
         let inside = |c: usize| briefly(calibration.iter().map(|at| at.per_task[c]));
         let tasks = data.targets().ncols();
         let scores = prediction.clone().held_out(data.judged_targets())?.scores(LEVEL, ReferenceMean::Test)?;
@@ -147,10 +147,17 @@ impl Quality {
             false => (Ridge.leave_one_out(data)?, TrainingMean.leave_one_out(data)),
         };
         let (ridge, mean) = (scores_of(data, &ridge)?, scores_of(data, &mean)?);
-        let squares = |c: usize| Squares::new(data, found, c);
+        let reach = model.reach(LEVEL)?;
+        let squares = |c: usize| Squares::new(data, found, c, reach[c]);
+        let mut marks = Marks::new([&scores, &ridge, &mean], f64::NAN, &vec![f64::NAN; tasks]);
+        // Of the intervals that are shown, which held-out rows may have made wider.
+        let shown_intervals = found.calibration(&[LEVEL])?.remove(0);
+        for (task, inside) in marks.tasks.iter_mut().zip(shown_intervals.per_task) {
+            task.coverage = brief(inside);
+        }
         Ok(Quality {
             new,
-            marks: Marks::new([&scores, &ridge, &mean], f64::NAN, &vec![f64::NAN; tasks]),
+            marks,
             inside: (0..tasks).map(inside).collect(),
             levels: briefly(levels.iter().copied()),
             transform: (0..tasks).map(|c| histogram(found.transform.col_as_slice(c))).collect(),
@@ -237,7 +244,7 @@ pub(super) fn range(mut values: Vec<f64>, row_data: bool) -> [f64; 2] {
 }
 
 impl Squares {
-    fn new(data: &Dataset, found: &Diagnostics, c: usize) -> Squares {
+    fn new(data: &Dataset, found: &Diagnostics, c: usize, reach: (f64, f64)) -> Squares {
         let cells: Vec<[f64; 3]> = (0..data.rows())
             .map(|n| [found.prediction.mean[(n, c)], data.targets()[(n, c)], found.standardised[(n, c)]])
             .filter(|cell| !cell[2].is_nan())
@@ -245,7 +252,7 @@ impl Squares {
         let ends = |k: usize| range(cells.iter().map(|cell| cell[k]).collect(), false);
         let [predicted, observed, [low, high]] = [0, 1, 2].map(ends);
         // Where nine of ten should be is always in sight.
-        let residual = [low.min(-EDGE), high.max(EDGE)];
+        let residual = [low.min(EDGE * reach.0), high.max(EDGE * reach.1)];
         // So few that most of them hold enough rows to be shown.
         let squares = (((cells.len() / (2 * CROWD)) as f64).sqrt() as usize).clamp(FEW_SQUARES, SIDE);
         let count = |k: usize, side: [f64; 2]| {

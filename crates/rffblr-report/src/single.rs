@@ -1,11 +1,11 @@
-//! Single predictions taken apart: Shapley values of what is predicted for a row without it.
+//! Single predictions taken apart: Shapley values of what is predicted for a row without it, in the unit of each target.
 
 use super::learned::{Learned, falling};
 use super::{Data, brief, briefly};
-use rffblr::Result;
-use rffblr::explain::{Diagnostics, Explainer};
+use rffblr::explain::{Diagnostics, Explainer, LeftOutShapley, Shapley};
 use rffblr::internals::select_rows;
 use rffblr::linalg::Mat;
+use rffblr::{Model, Result};
 use serde::Serialize;
 
 /// Inputs named in the explanation of a row, and most numbers all such explanations may take.
@@ -30,7 +30,12 @@ pub(super) struct Explained {
 
 impl Explained {
     /// As many rows as take about half a second; deviations where they take no longer.
-    pub(super) fn new(explainer: &Explainer<'_>, data: Data<'_>, left_out: &Diagnostics) -> Result<Option<Explained>> {
+    pub(super) fn new(
+        model: &Model,
+        explainer: &Explainer<'_>,
+        data: Data<'_>,
+        left_out: &Diagnostics,
+    ) -> Result<Option<Explained>> {
         let (most, against) = explainer.affordable_sample();
         let spread = |count: usize| -> Vec<usize> {
             let most = most.min(count);
@@ -40,7 +45,9 @@ impl Explained {
             Data::None => Ok(None),
             Data::Training(data) => {
                 let rows = spread(data.rows());
-                let explain = |against, std| explainer.shapley_left_out(&left_out.prediction, &rows, against, std);
+                let explain = |against, std| -> Result<LeftOutShapley> {
+                    Ok(explainer.shapley_left_out(&left_out.prediction, &rows, against, std)?.in_units(model))
+                };
                 let found = explain(against, false)?;
                 let few = explainer.affordable_sample_with_std(rows.len());
                 let std = few.map(|few| explain(few, true)).transpose()?.and_then(|found| found.std);
@@ -50,9 +57,11 @@ impl Explained {
             Data::New(data) => {
                 let rows = spread(data.rows());
                 let inputs = select_rows(data.inputs(), &rows);
-                let found = explainer.shapley(inputs.as_ref(), against)?;
+                let found = explainer.shapley(inputs.as_ref(), against)?.in_units(model);
                 let few = explainer.affordable_sample_with_std(rows.len());
-                let std = few.map(|few| explainer.shapley_with_std(inputs.as_ref(), few)).transpose()?;
+                let with_std =
+                    |few| -> Result<Shapley> { Ok(explainer.shapley_with_std(inputs.as_ref(), few)?.in_units(model)) };
+                let std = few.map(with_std).transpose()?;
                 Ok(Some(Explained {
                     base: Mat::from_fn(rows.len(), found.base.len(), |_, c| found.base[c]),
                     prediction: found.prediction,

@@ -86,20 +86,38 @@ const targetAxis = (facts, task) => folded(32)(targetName(facts, task)) + unitOf
 const inputAxis = (facts, input) => folded(32)(inputName(facts, input)) + unitOf(facts.input_labels[input]);
 const ofTarget = (facts, task) => (facts.target_labels[task][1] ? ` ${facts.target_labels[task][1]}` : "");
 
-/** What explains the predictions of a target is on the scale on which it was learned: a transform has its own name, no unit. */
+/**
+ * What the function of a target is made of (sinusoids, the nugget) is on the scale on which it was learned: a
+ * transform has its own name, no unit. Everything else is in the unit of the target.
+ */
 const isTransformed = (facts, task) => facts.model.scale_of[task] !== facts.targets[task];
 const scaleName = (facts, task) => facts.model.scale_of[task].replace(facts.targets[task], () => targetName(facts, task));
-const scaleAxis = (facts, task) => (isTransformed(facts, task) ? folded(40)(scaleName(facts, task)) : targetAxis(facts, task));
 const ofScale = (facts, task) => (isTransformed(facts, task) ? "" : ofTarget(facts, task));
 
-const isDate = (facts, input) => facts.since[input] !== null;
+/** What a mean over rows is, of a target that was learned as a transform: it is taken there and brought back. */
+const meanOf = (facts, task) => (isTransformed(facts, task) ? "typical" : "mean");
+const aboutMeans = (facts) => {
+  const some = facts.targets.map((_, c) => c).filter((c) => isTransformed(facts, c));
+  if (!some.length) return "";
+  const [names, scales] = [targetName, scaleName].map((of) => some.slice(0, 3).map((c) => of(facts, c)).join(", "));
+  const dots = some.length > 3 ? " …" : "";
+  return ` The typical prediction of ${names}${dots} is the mean of the medians of the rows, taken on the scale on which it was learned (${scales}${dots}) and brought back to its own unit.`;
+};
 
-/** A value of an input as a person would write it: a date is kept as days since the first one. */
+const isDate = (facts, input) => facts.dates[input] !== null;
+
+/** The moment of a value of a date, which is kept as days since the first one; to the second. */
+function momentOf(facts, input, value) {
+  return new Date(1000 * Math.round(facts.dates[input].since + 86_400 * value));
+}
+
+/** A value of an input as a person would write it: of a date the day, with the time if it has one; of a clock the time. */
 function writtenValue(facts, input, value) {
   if (!isDate(facts, input)) return short(value);
-  const moment = new Date(1000 * facts.since[input] + 86_400_000 * value);
+  const moment = momentOf(facts, input, value);
   if (Number.isNaN(moment.getTime())) return short(value);
   const text = moment.toISOString();
+  if (facts.dates[input].clock) return text.slice(11, 16);
   return `${text.slice(0, 10)} ${text.slice(11, 16)}`.replace(" 00:00", "");
 }
 

@@ -209,15 +209,18 @@ const INSIDE_FIGURES = [
     id: "links",
     title: "Straight lines",
     wide: true,
-    read:
+    read: (facts) =>
       "The linear part of the function: what one standard deviation more of an input adds to the target, " +
-      "with its 90 % interval.",
+      "with its 90 % interval." +
+      (facts.targets.some((_, c) => isTransformed(facts, c))
+        ? " Of a target that was learned as a transform the line is straight there; in the unit of the target it adds this much in the middle."
+        : ""),
     finding(facts, task) {
       const sure = this.table(facts, task).filter((d) => d.low > 0 || d.high < 0);
       const first = d3.greatest(sure, (d) => Math.abs(d.effect));
       return first
         ? `Of ${counted(facts.inside.links.length, "line")}, ${sure.length} ${sure.length === 1 ? "has" : "have"} a 90 % interval that excludes ` +
-            `zero; the steepest is that of ${first.input} (${signed(first.effect)}${ofScale(facts, task)}).`
+            `zero; the steepest is that of ${first.input} (${signed(first.effect)}${ofTarget(facts, task)}).`
         : "No line has a 90 % interval that excludes zero.";
     },
     needs: (facts) => (facts.inside.links.length ? null : "the function has no straight lines"),
@@ -225,8 +228,8 @@ const INSIDE_FIGURES = [
       facts.inside.links.map((d) => ({
         input: facts.columns[d.input],
         effect: d.effect[task],
-        low: d.effect[task] - REACH * d.effect_std[task],
-        high: d.effect[task] + REACH * d.effect_std[task],
+        low: d.low[task],
+        high: d.high[task],
       })),
     draw(facts, task, width) {
       const all = this.table(facts, task).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
@@ -241,7 +244,7 @@ const INSIDE_FIGURES = [
           marginLeft: room,
           marginRight: 16,
           grid: true,
-          x: { label: `${scaleAxis(facts, task)} per ${width < 400 ? "std" : "standard deviation"} →`, ticks: width < 400 ? 4 : undefined },
+          x: { label: `${targetAxis(facts, task)} per ${width < 400 ? "std" : "standard deviation"} →`, ticks: width < 400 ? 4 : undefined },
           y: named(ticks),
           marks: [
             Plot.ruleX([0]),

@@ -3,6 +3,10 @@
 const NEEDS_BACKGROUND = "needs rows to look at the function around: give the training data when the report is made";
 const needsLearned = (facts) => (facts.learned ? null : NEEDS_BACKGROUND);
 const MOST_INPUTS = 30;
+/** How Shapley values of a transformed target come into its unit. */
+const SHARED_OUT =
+  "Of a target that was learned as a transform, the difference between typical and own prediction is shared out in its own unit, in the " +
+  "proportions that the inputs have on the scale of the transform.";
 
 const LEARNED_FIGURES = [
   {
@@ -70,12 +74,14 @@ const LEARNED_FIGURES = [
         ? "Each dot is a row: how far the input moves its prediction, made without that row, away from the average. Orange: the " +
           "row has a high value of the input; blue: a low one; grey: a text, or missing."
         : "How far each input moves predictions away from the average: the middle half of the rows (box), nine of ten (line), " +
-          "the median (stroke).") + rowsExplained(facts),
+          "the median (stroke).") +
+      (facts.targets.some((_, c) => isTransformed(facts, c)) ? ` ${SHARED_OUT}` : "") +
+      rowsExplained(facts),
     finding: (facts, task) => {
       const [first] = facts.swarms[task];
       if (!first) return "";
       const [low, , , , high] = first.quantiles;
-      return `${inputName(facts, first.input)} moves nine of ten predictions of ${targetName(facts, task)} by ${signed(low)} to ${signed(high)}${isTransformed(facts, task) ? ` in ${scaleName(facts, task)}` : ofTarget(facts, task)}.`;
+      return `${inputName(facts, first.input)} moves nine of ten predictions of ${targetName(facts, task)} by ${signed(low)} to ${signed(high)}${ofTarget(facts, task)}.`;
     },
     needs: (facts) => (facts.swarms.length ? null : (needsLearned(facts) ?? NEEDS_DATA)),
     table: (facts, task) =>
@@ -92,7 +98,7 @@ const LEARNED_FIGURES = [
         height: 50 + 34 * all.length,
         marginLeft: room,
         marginRight: 16,
-        x: { label: `${scaleAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
+        x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
       };
       if (!facts.row_data) {
         const rows = all.map((one, at) => ({ at, q: one.quantiles }));
@@ -196,13 +202,15 @@ const LEARNED_FIGURES = [
     title: "How the target depends on each input",
     wide: true,
     read: (facts) =>
-      `The mean prediction when one input is set and the others stay as they are in ${averagedOver(facts)}, with its 90 % band. The ` +
-      "bars below show how many rows have such values: believe the curve where they are. Inputs that change nothing are left out.",
+      `The ${facts.targets.every((_, c) => isTransformed(facts, c)) ? "typical" : "mean"} prediction when one input is set and the ` +
+      `others stay as they are in ${averagedOver(facts)}, with its 90 % band. The bars below show how many rows have such values: ` +
+      `believe the curve where they are. Inputs that change nothing are left out.${aboutMeans(facts)}`,
     finding: (facts, task) => {
       const [first] = curvesOf(facts, task);
-      if (!first) return `No input changes the mean prediction of ${targetName(facts, task)} by itself.`;
+      const what = `${meanOf(facts, task)} prediction of ${targetName(facts, task)}`;
+      if (!first) return `No input changes the ${what} by itself.`;
       const ends = d3.extent(first.points, (d) => d.mean);
-      return `Over the values of ${first.name} the mean prediction of ${scaleName(facts, task)} goes from ${short(ends[0])} to ${short(ends[1])}${ofScale(facts, task)}.`;
+      return `Over the values of ${first.name} the ${what} goes from ${short(ends[0])} to ${short(ends[1])}${ofTarget(facts, task)}.`;
     },
     needs: needsLearned,
     table: (facts, task) =>
@@ -234,15 +242,16 @@ const LEARNED_FIGURES = [
     title: "Two inputs together",
     wide: true,
     read: (facts) =>
-      "Mean prediction of this target when the two inputs are set that act most through interactions, and the others stay as they " +
-      `are in ${averagedOver(facts)}. Hatched: no row is near. If rows of the picture do not have the same pattern, the two interact.`,
+      `${facts.targets.every((_, c) => isTransformed(facts, c)) ? "Typical" : "Mean"} prediction of this target when the two inputs ` +
+      `are set that act most through interactions, and the others stay as they are in ${averagedOver(facts)}. Hatched: no row is ` +
+      "near. If rows of the picture do not have the same pattern, the two act together.",
     finding: (facts, task) => {
       const cells = surfaceOf(facts, task).filter((d) => d.rows > 0);
       const { inputs } = facts.learned.surfaces[task];
       const [a, b] = inputs.map((i) => inputName(facts, i));
       const top = cells.reduce((best, d) => (best && best.mean >= d.mean ? best : d), null);
       return top
-        ? `Of ${a} and ${b}, the mean prediction of ${scaleName(facts, task)} is highest (${short(top.mean)}${ofScale(facts, task)}) at ` +
+        ? `Of ${a} and ${b}, the ${meanOf(facts, task)} prediction of ${targetName(facts, task)} is highest (${short(top.mean)}${ofTarget(facts, task)}) at ` +
           `${label(facts, inputs[0], top.first)} and ${label(facts, inputs[1], top.second)}.`
         : `No row is near any pair of values of ${a} and ${b}.`;
     },
@@ -321,7 +330,7 @@ const LEARNED_FIGURES = [
           marginTop: 4,
           marginBottom: 44,
           padding: 0,
-          x: { type: "band", domain: steps, ticks: [steps[0], steps[5], steps[10]], tickFormat: (v) => short(Number(v.toPrecision(3))), label: scaleAxis(facts, task) },
+          x: { type: "band", domain: steps, ticks: [steps[0], steps[5], steps[10]], tickFormat: (v) => short(Number(v.toPrecision(3))), label: targetAxis(facts, task) },
           marks: [
             Plot.cellX(steps, { x: (d) => d, fill: paint.fill, fillOpacity: paint.fillOpacity }),
             Plot.frame({ stroke: "var(--edge)" }),
@@ -421,13 +430,13 @@ function stacked({ values, at }, lane, width) {
 function curvesOf(facts, task) {
   const byInput = new Map(facts.learned.curves.map((curve) => [curve.input, curve]));
   const curves = facts.learned.order[task].slice(0, facts.learned.curves_each).map((input) => {
-    const { at, mean, std } = byInput.get(input);
+    const { at, mean, lower, upper } = byInput.get(input);
     const places = [...at.numbers.map((value) => ({ value })), ...at.labels.map((label) => ({ label }))];
     const points = places.map((place, i) => ({
       ...place,
       mean: mean[task][i],
-      lower: mean[task][i] - REACH * std[task][i],
-      upper: mean[task][i] + REACH * std[task][i],
+      lower: lower[task][i],
+      upper: upper[task][i],
     }));
     return { input, name: inputName(facts, input), points, share: facts.learned.relevance.share[task][input] };
   });

@@ -176,8 +176,8 @@ function fillTargets(task) {
   document.getElementById("scale-note").textContent =
     !isTransformed(facts, task)
       ? ""
-      : `${targetName(facts, task)} was learned as ${scaleName(facts, task)}. Predictions and intervals are on its own scale; what ` +
-        "explains them, here and under “One prediction” and “Inside the model”, is on the scale of the transform, and so is the nugget.";
+      : `${targetName(facts, task)} was learned as ${scaleName(facts, task)}. Predictions, intervals, curves and shares of rows are in its ` +
+        "own unit; the weights of sinusoids, the nugget and the shares in which inputs matter are those of the transform.";
 }
 
 function csvOf(rows) {

@@ -70,7 +70,7 @@ const QUALITY_FIGURES = [
         y: { label: "↑ (observed − predicted) / std" },
         marks: [
           Plot.ruleY([0], { strokeOpacity: 0.5 }),
-          dashed(),
+          dashed(facts.model.reach[task]),
           ...hitsAndMisses(cells, { ...ofCell, x: "predicted", y: "standardised" }),
         ],
       });
@@ -332,8 +332,9 @@ function diagonal([low, high]) {
   return Plot.link([0], { x1: low, y1: low, x2: high, y2: high, stroke: "currentColor", strokeOpacity: 0.5 });
 }
 
-function dashed() {
-  return Plot.ruleY([-REACH, REACH], { stroke: "currentColor", strokeOpacity: 0.7, strokeDasharray: "4 4" });
+/** The ends of the 90 % interval, in standard deviations: farther out where held-out rows have made intervals wider. */
+function dashed(reach) {
+  return Plot.ruleY(reach, { stroke: "currentColor", strokeOpacity: 0.7, strokeDasharray: "4 4" });
 }
 
 /** The observed cells of a target, one object for each row. */
@@ -394,7 +395,7 @@ function squares(facts, task, what, width) {
     marks: [
       ...(what === "observed"
         ? [Plot.link([0], { x1: found.predicted[0], y1: found.predicted[0], x2: found.predicted[1], y2: found.predicted[1], stroke: "currentColor", strokeOpacity: 0.5, clip: true })]
-        : [Plot.ruleY([-REACH, REACH].filter((y) => y > found.residual[0] && y < found.residual[1]), { stroke: "currentColor", strokeDasharray: "4 4" })]),
+        : [dashed(facts.model.reach[task].filter((y) => y > found.residual[0] && y < found.residual[1]))]),
       Plot.rect(cells, {
         x1: (d) => d.predicted - dx,
         x2: (d) => d.predicted + dx,

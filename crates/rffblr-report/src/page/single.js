@@ -11,7 +11,7 @@ const SINGLE_FIGURES = [
       "From the average prediction to that of one row, input by input (Shapley values): orange raises it, blue lowers it; together " +
       `they add up exactly. ${facts.quality?.new ? "The model has never seen the row." : "The prediction is the one made without that row."}` +
       (facts.local?.parts[0]?.[0]?.some(([, , std]) => std !== null) ? " Thin lines are 90 % intervals." : "") +
-      (facts.targets.some((_, c) => isTransformed(facts, c)) ? " Of a transformed target it is the transform that adds up." : "") +
+      (facts.targets.some((_, c) => isTransformed(facts, c)) ? ` ${SHARED_OUT}` : "") +
       rowsExplained(facts),
     finding(facts, task) {
       const i = Math.min(this.row, facts.local.rows.length - 1);
@@ -21,11 +21,10 @@ const SINGLE_FIGURES = [
       const parts = facts.local.parts[task][i].map(([input, value]) => [inputName(facts, input), value]);
       if (facts.local.others) parts.push([counted(facts.local.others, "other input"), facts.local.rest[task][i]]);
       const first = d3.greatest(parts, ([, value]) => Math.abs(value));
-      const scale = isTransformed(facts, task) ? ` in ${scaleName(facts, task)}` : "";
       return (
         `Row ${number[at]}: predicted ${short(mean[task][at])}${ofTarget(facts, task)} ` +
         `(${short(lower[task][at])} to ${short(upper[task][at])}), ${seen}` +
-        (first ? `; largest part: ${first[0]} (${signed(first[1])}${scale}).` : ".")
+        (first ? `; largest part: ${first[0]} (${signed(first[1])}${ofTarget(facts, task)}).` : ".")
       );
     },
     needs: (facts) => (facts.quality && !facts.quality.rows ? NEEDS_ROWS : facts.local ? null : NEEDS_DATA),
@@ -149,7 +148,6 @@ function waterfall(facts, task, i, width) {
   const base = facts.local.base[task][i];
   const { mean, observed: seen } = facts.quality.rows;
   const observed = seen[task][at];
-  const transformed = isTransformed(facts, task);
   const parts = facts.local.parts[task][i].map(([input, value, std]) => ({
     name: inputName(facts, input) + (cellOf(facts, input, at) === "" ? "" : ` = ${cellOf(facts, input, at)}`),
     value,
@@ -165,15 +163,17 @@ function waterfall(facts, task, i, width) {
   });
   const names = bars.map((d) => d.name);
   const { room, ticks } = nameRoom(names, width, 260);
-  // What was observed has a place on the scale of the target only.
-  const has = observed !== null && !transformed;
+  const has = observed !== null;
+  // Of a transformed target the median is taken apart, which need not be the number predicted.
+  const median = isTransformed(facts, task);
+  const apart = median && short(level) !== short(mean[task][at]);
   const unit = ofTarget(facts, task);
   return [
     plot(width, {
       height: 60 + 24 * bars.length,
       marginLeft: room,
       marginRight: 64,
-      x: { label: `${scaleAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
+      x: { label: `${targetAxis(facts, task)} →`, grid: true, nice: true, ticks: width < 400 ? 4 : undefined },
       y: named(ticks),
       marks: [
         Plot.barX(bars, {
@@ -206,11 +206,10 @@ function waterfall(facts, task, i, width) {
     }),
     element("p", {
       className: "note",
-      textContent: transformed
-        ? `On the scale of ${scaleName(facts, task)}: thin line: average ${short(base)}; green: this row ${short(level)}. In ` +
-          `${targetName(facts, task)} itself: predicted ${short(mean[task][at])}${unit}` +
-          (observed === null ? "." : `, observed ${short(observed)}${unit}.`)
-        : `Thin line: average prediction ${short(base)}; green: prediction ${short(level)}${has ? `; dashed: observed ${short(observed)}` : ""}${unit}.`,
+      textContent:
+        `Thin line: ${median ? "typical" : "average"} prediction ${short(base)}; green: ${median ? "median" : "prediction"} ${short(level)}` +
+        `${has ? `; dashed: observed ${short(observed)}` : ""}${unit}.` +
+        (apart ? ` The number predicted is the mean, ${short(mean[task][at])}${unit}, which lies elsewhere as the distribution is skewed.` : ""),
     }),
   ];
 }

@@ -32,18 +32,39 @@ function fieldsOf(file, facts) {
     const range = seen
       ? [seen.edges[0], seen.edges.at(-1)]
       : [file.inputs.mean[first] - spread, file.inputs.mean[first] + spread];
-    const since = date && `days since ${writtenValue(facts, i, 0)}`;
+    // Without row data the ends are between two rows: whole days only.
+    if (date && !facts.dates[i].times && Math.ceil(range[0]) <= Math.floor(range[1])) {
+      range[0] = Math.ceil(range[0]);
+      range[1] = Math.floor(range[1]);
+    }
     return {
       ...field,
-      label: since ? `${field.label}, ${since}` : field.label,
       levels: null,
-      start: Number(number.median.toPrecision(4)),
+      date: date ? calendarOf(facts, i) : null,
+      start: date ? number.median : Number(number.median.toPrecision(4)),
       range,
       observed: Boolean(seen),
       hadGaps: number.indicator,
       bars: seen ? seen.counts.map((count, k) => ({ count, width: (seen.edges[k + 1] - seen.edges[k]) / (range[1] - range[0] || 1) })) : [],
     };
   });
+}
+
+/**
+ * How the days of a date become what a field of the calendar holds, and the way back: a day, a day with its time, or the time of
+ * a day. `whole` brings any number of days to one that the field can hold.
+ */
+function calendarOf(facts, input) {
+  const { since, times, clock } = facts.dates[input];
+  const type = clock ? "time" : times ? "datetime-local" : "date";
+  const part = { time: [11, 19], "datetime-local": [0, 19], date: [0, 10] }[type];
+  const text = (days) => {
+    const moment = momentOf(facts, input, days);
+    return Number.isNaN(moment.getTime()) ? "" : moment.toISOString().slice(...part);
+  };
+  const step = type === "date" ? 86_400 : 60;
+  const whole = (days) => (step * Math.round((since + 86_400 * days) / step) - since) / 86_400;
+  return { type, text, whole, days: (control) => (control.valueAsNumber / 1000 - since) / 86_400 };
 }
 
 /** The 90 % interval of a prediction of one target. */
@@ -212,7 +233,8 @@ function drawWhatIf(facts, order) {
               : "";
       if (why) outside.push(field);
       const own = controls.get(field.name)?.flag;
-      if (own) own.textContent = why;
+      // An empty field of the calendar does not say so itself.
+      if (own) own.textContent = why || (field.date && value === null ? "missing" : "");
     }
     // The start is a row, or has no rows to be compared with.
     const moved = fields.some((field) => values[field.name] !== start[field.name]);
@@ -319,7 +341,8 @@ function drawWhatIf(facts, order) {
       Math.min(field.range[0], now.value ?? field.range[0]),
       Math.max(field.range[1], now.value ?? field.range[1]),
     ];
-    const points = d3.range(steps + 1).map((i) => at(low + ((high - low) * i) / steps));
+    const along = d3.range(steps + 1).map((i) => low + ((high - low) * i) / steps);
+    const points = (field.date ? [...new Set(along.map(field.date.whole))] : along).map(at);
     return plot(width, {
       height: 240,
       marginRight: 14,
@@ -374,30 +397,40 @@ function drawWhatIf(facts, order) {
       };
       return { control, parts: [control] };
     }
-    const control = element("input", { type: "number", step: "any" });
+    const { date } = field;
     const [low, high] = field.range;
-    const slider = element("input", { type: "range", min: low, max: high, step: (high - low) / 200 || "any" });
+    const control = element("input", { type: date ? date.type : "number", step: date?.type === "date" ? 1 : "any" });
+    if (date && field.observed) Object.assign(control, { min: date.text(low), max: date.text(high) });
+    const text = (value) => (value === null ? "" : date ? date.text(value) : value);
+    const slider = element("input", { type: "range", min: low, max: high, step: date?.type === "date" ? 1 : (high - low) / 200 || "any" });
     slider.setAttribute("aria-label", `${field.label}, slider over what was observed`);
+    const slide = (value) => {
+      if (value !== null) slider.value = value;
+      if (date) slider.setAttribute("aria-valuetext", value === null ? "missing" : ofField(field, value));
+    };
     control.addEventListener("input", () => {
       const empty = control.value.trim() === "";
       const bad = control.validity.badInput || (empty && !field.mayMiss);
-      control.setCustomValidity(bad ? "write a number" : "");
+      const kind = date ? { date: "date", time: "time", "datetime-local": "date and a time" }[date.type] : "number";
+      control.setCustomValidity(bad ? `write a ${kind}` : "");
       if (bad) {
-        control.flag.textContent = "needs a number; the prediction is that of the last one";
+        control.flag.textContent = `needs a ${kind}; the prediction is that of the last one`;
         return;
       }
-      values[field.name] = empty ? null : Number(control.value);
-      if (!empty) slider.value = control.value;
+      values[field.name] = empty ? null : date ? date.days(control) : Number(control.value);
+      slide(values[field.name]);
       show();
     });
     slider.addEventListener("input", () => {
-      values[field.name] = Number(Number(slider.value).toPrecision(4));
-      control.value = values[field.name];
+      const value = Number(slider.value);
+      values[field.name] = date ? date.whole(value) : Number(value.toPrecision(4));
+      control.value = text(values[field.name]);
+      slide(values[field.name]);
       show();
     });
     control.load = (value) => {
-      control.value = value === null ? "" : value;
-      if (value !== null) slider.value = value;
+      control.value = text(value);
+      slide(value);
     };
     if (field.mayMiss) control.placeholder = "missing";
     const most = d3.max(field.bars, (d) => d.count / d.width) || 1;

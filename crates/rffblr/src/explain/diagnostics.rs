@@ -4,20 +4,22 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::linalg::{Mat, MatRef};
 use crate::model::{Model, Prediction};
-use crate::normal;
 
 /// Leave-one-out, cell by cell: N×C tables, NaN where a target was not observed or its row has no weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnostics {
     /// What is predicted for each row without it; see [`Model::leave_one_out`].
     pub prediction: Prediction,
+    /// What was observed, in the unit of the target.
+    pub observed: Mat<f64>,
     /// Observed minus point prediction, in the unit of the target.
     pub residual: Mat<f64>,
     /// Residual divided by its predicted standard deviation, both on the scale of the fit.
     pub standardised: Mat<f64>,
     /// Leverage: derivative of a fitted value by its own target, from 0 to 1.
     pub leverage: Mat<f64>,
-    /// Probability integral transform: predicted probability of a value below the observed one. Uniform if calibrated.
+    /// Probability integral transform: predicted probability of a value below the observed one, by the distribution that
+    /// intervals are of. Uniform if calibrated.
     pub transform: Mat<f64>,
     /// How far the fitted value of a cell moves when its row is left out, in predicted standard deviations (on the scale of
     /// the fit).
@@ -71,7 +73,8 @@ impl Diagnostics {
         let residual = cells(&|n, c| targets[(n, c)] - point[(n, c)]);
         let standardised = cells(&|n, c| prediction.law(n, c).z(targets[(n, c)]));
         Diagnostics {
-            transform: cells(&|n, c| normal::cdf(standardised[(n, c)])),
+            observed: cells(&|n, c| targets[(n, c)]),
+            transform: cells(&|n, c| prediction.probability(n, c, targets[(n, c)])),
             influence: cells(&|n, c| leverage[(n, c)] * standardised[(n, c)]),
             leverage: cells(&|n, c| leverage[(n, c)]),
             residual,
@@ -80,19 +83,33 @@ impl Diagnostics {
         }
     }
 
-    /// The share of observations inside central intervals of each level, strictly between 0 and 1.
-    pub fn calibration(&self, levels: &[f64]) -> Vec<Calibration> {
-        let inside = |level: f64, cells: &mut dyn Iterator<Item = f64>| {
-            let reach = normal::quantile(0.5 + 0.5 * level);
-            let observed: Vec<f64> = cells.filter(|z| !z.is_nan()).collect();
-            observed.iter().filter(|z| z.abs() <= reach).count() as f64 / observed.len() as f64
+    /// Whether each observation lies in its central interval of a level, [`Prediction::interval`]: 1, 0, or NaN where nothing
+    /// was observed.
+    pub fn inside(&self, level: f64) -> Result<Mat<f64>> {
+        let (lower, upper) = self.prediction.interval(level)?;
+        let cell = |n: usize, c: usize| match self.observed[(n, c)] {
+            y if y.is_nan() => f64::NAN,
+            y => f64::from(u8::from((lower[(n, c)]..=upper[(n, c)]).contains(&y))),
         };
-        let tasks = 0..self.standardised.ncols();
-        let column = |c: usize| self.standardised.col_as_slice(c).iter().copied();
-        let at = |&level: &f64| Calibration {
-            level,
-            per_task: tasks.clone().map(|c| inside(level, &mut column(c))).collect(),
-            overall: inside(level, &mut tasks.clone().flat_map(column)),
+        Ok(Mat::from_fn(self.observed.nrows(), self.observed.ncols(), cell))
+    }
+
+    /// The share of observations [inside](Diagnostics::inside) central intervals of each level.
+    pub fn calibration(&self, levels: &[f64]) -> Result<Vec<Calibration>> {
+        let share = |cells: &mut dyn Iterator<Item = f64>| {
+            let (inside, count) =
+                cells.filter(|cell| !cell.is_nan()).fold((0.0, 0.0), |(sum, count), cell| (sum + cell, count + 1.0));
+            inside / count
+        };
+        let at = |&level: &f64| {
+            let inside = self.inside(level)?;
+            let column = |c: usize| inside.col_as_slice(c).iter().copied();
+            let tasks = 0..inside.ncols();
+            Ok(Calibration {
+                level,
+                per_task: tasks.clone().map(|c| share(&mut column(c))).collect(),
+                overall: share(&mut tasks.flat_map(column)),
+            })
         };
         levels.iter().map(at).collect()
     }

@@ -1,6 +1,7 @@
 //! Explanations of a fitted model in closed form: each is a linear functional of the function (or, for relevance, a
-//! variance of such), with posterior mean and deviation computed without sampling, per task and in the units of the
-//! targets (equations 31 to 38).
+//! variance of such), with posterior mean and deviation computed without sampling, per task and on the scale on which its
+//! target was learned (equations 31 to 38). Of a transformed target [`PartialDependence::band`] and [`Shapley::in_units`]
+//! bring them back to the unit of the target.
 //!
 //! Explanations average over the training rows, which [`Explainer`] holds as its background. Inputs are
 //! those of the table: the one-hot columns of a text and the column that marks gaps belong to one [`Input`].
@@ -36,9 +37,10 @@ mod shapley;
 mod spread;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use diagnostics::{Calibration, Diagnostics, TaskCorrelation, diagnostics, new_row_diagnostics, task_correlation};
-pub use partial::{PartialDependence, Point, Value};
+pub use partial::{Band, PartialDependence, Point, Value};
 pub use relevance::VarianceShares;
 pub use shapley::{LeftOutShapley, Shapley};
 

@@ -7,8 +7,10 @@ use crate::error::Result;
 use crate::interrupt::go_on;
 use crate::kernel::{Distances, KernelMachine, Metric};
 use crate::linalg::{Mat, Threads, dot, multiply};
-use crate::model::{Part, Waves};
+use crate::model::{Part, Waves, normal_reach};
+use crate::transform::{Law, Transform};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 /// Most pairs of a background row and a term, or of two background rows: so many rows a partial dependence averages over,
 /// thinned evenly.
@@ -36,20 +38,49 @@ pub struct Point {
     pub encoded: Vec<f64>,
 }
 
-/// Mean prediction at each point, with its posterior standard deviation: points×C each, in the units of the targets.
-/// With two inputs the points are all pairs, those of the second running fastest.
+/// Mean prediction at each point, with its posterior standard deviation: points×C each, on the scale on which each target
+/// was learned ([`Model::scale_of`](crate::Model::scale_of)); [`band`](PartialDependence::band) has it in the unit of the
+/// target. With two inputs the points are all pairs, those of the second running fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartialDependence {
     /// The inputs that are set, one or two.
     pub inputs: Vec<usize>,
     /// What each of them is set to.
     pub points: Vec<Vec<Point>>,
-    /// Mean over the background of the predicted mean.
+    /// Mean of the function over the background.
     pub mean: Mat<f64>,
     /// Standard deviation of that mean: posterior deviation of the curve, without noise and spread over rows.
     pub std: Mat<f64>,
     /// Background rows averaged over.
     pub background: Vec<usize>,
+    transforms: Arc<[Option<Transform>]>,
+}
+
+/// A partial dependence in the units of the targets, and where it lies with some probability: points×C each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// The mean prediction over the background. Of a transformed target the mean is taken on the scale of its transform
+    /// and brought back (equation 32c): of a logarithm it is the geometric mean of the medians of the rows.
+    pub mean: Mat<f64>,
+    /// Lower end of the band.
+    pub lower: Mat<f64>,
+    /// Upper end of the band.
+    pub upper: Mat<f64>,
+}
+
+impl PartialDependence {
+    /// The same in the units of the targets, with a central band that holds the curve at each point with the given posterior
+    /// probability.
+    pub fn band(&self, coverage: f64) -> Result<Band> {
+        let (_, reach) = normal_reach(coverage)?;
+        let at = |z: f64| {
+            Mat::from_fn(self.mean.nrows(), self.mean.ncols(), |i, c| {
+                let (location, scale) = (self.mean[(i, c)], self.std[(i, c)]);
+                Law { transform: self.transforms[c].as_ref(), location, scale }.at(z)
+            })
+        };
+        Ok(Band { mean: at(0.0), lower: at(-reach), upper: at(reach) })
+    }
 }
 
 impl<'a> Explainer<'a> {
@@ -153,7 +184,8 @@ impl<'a> Explainer<'a> {
             mean.col_as_slice_mut(c).iter_mut().for_each(|v| *v += shift);
         }
         let std = std.unwrap_or_else(|| Mat::zeros(mean.nrows(), mean.ncols()));
-        Ok(PartialDependence { inputs, points, mean, std, background: background.rows.clone() })
+        let transforms = self.model.transforms().into();
+        Ok(PartialDependence { inputs, points, mean, std, background: background.rows.clone(), transforms })
     }
 
     /// The rows to average over, and how far they are from the training rows and from each other.

@@ -33,9 +33,9 @@ const TABLE: usize = 6_000_000;
 pub struct Shapley {
     /// Mean prediction over the background, for each task.
     pub base: Vec<f64>,
-    /// rows×C predictions.
+    /// rows×C predictions, on the scale of the fit.
     pub prediction: Mat<f64>,
-    /// For each task, rows×inputs, in the unit of the target.
+    /// For each task, rows×inputs, on the scale of the fit.
     pub values: Vec<Mat<f64>>,
     /// Posterior standard deviation of each value, where asked for.
     pub std: Option<Vec<Mat<f64>>>,
@@ -55,7 +55,7 @@ pub struct LeftOutShapley {
     pub base: Mat<f64>,
     /// rows×C predictions of each row without it, on the scale of the fit.
     pub prediction: Mat<f64>,
-    /// For each task, rows×inputs, in the unit of the target.
+    /// For each task, rows×inputs, on the scale of the fit.
     pub values: Vec<Mat<f64>>,
     /// Posterior standard deviation of each value, where asked for.
     pub std: Option<Vec<Mat<f64>>>,

@@ -61,6 +61,26 @@ impl ErrorQuantiles {
         }
     }
 
+    /// The share of a task's errors below z standard deviations: [`quantile`](ErrorQuantiles::quantile) the other way round.
+    pub fn probability(&self, task: usize, z: f64) -> f64 {
+        let Some(table @ [first, .., last]) = self.0.get(task).map(Vec::as_slice) else { return normal::cdf(z) };
+        let end = 1.0 / STEPS as f64;
+        match z {
+            z if z.is_nan() => f64::NAN,
+            z if z < *first => normal::cdf(z * normal::quantile(end) / first).min(end),
+            z if z > *last => normal::cdf(z * normal::quantile(1.0 - end) / last).max(1.0 - end),
+            z => {
+                // Of equal quantiles the middle.
+                let (below, up_to) = (table.partition_point(|q| *q < z), table.partition_point(|q| *q <= z));
+                let place = match below == up_to {
+                    true => below as f64 - 1.0 + (z - table[below - 1]) / (table[below] - table[below - 1]),
+                    false => (below + up_to - 1) as f64 / 2.0,
+                };
+                (place + 1.0) / STEPS as f64
+            }
+        }
+    }
+
     pub(super) fn check(&self, tasks: usize) -> std::result::Result<(), String> {
         let fits = |list: &Vec<f64>| {
             list.is_empty() || (list.len() == STEPS - 1 && list.iter().all(|z| z.is_finite()) && list.is_sorted())
@@ -139,15 +159,20 @@ impl Model {
 
 /// Ends of the central interval of each task, in standard deviations.
 pub(super) fn reach(errors: Option<&ErrorQuantiles>, tasks: usize, coverage: f64) -> Result<Vec<(f64, f64)>> {
+    let normal = normal_reach(coverage)?;
+    let (low, high) = (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage);
+    let of_task =
+        |task: usize| errors.map_or(normal, |errors| (errors.quantile(task, low), errors.quantile(task, high)));
+    Ok((0..tasks).map(of_task).collect())
+}
+
+/// Ends of the central interval of the normal distribution, in standard deviations.
+pub(crate) fn normal_reach(coverage: f64) -> Result<(f64, f64)> {
     if !(coverage > 0.0 && coverage < 1.0) {
         return Err(Error::Setting { name: "coverage", problem: format!("{coverage} is not between 0 and 1") });
     }
-    let (low, high) = (0.5 - 0.5 * coverage, 0.5 + 0.5 * coverage);
-    let of_task = |task: usize| match errors {
-        Some(errors) => (errors.quantile(task, low), errors.quantile(task, high)),
-        None => (-normal::quantile(high), normal::quantile(high)),
-    };
-    Ok((0..tasks).map(of_task).collect())
+    let reach = normal::quantile(0.5 + 0.5 * coverage);
+    Ok((-reach, reach))
 }
 
 #[cfg(test)]
@@ -178,8 +203,13 @@ mod tests {
                 assert!((high - (-(0.5 - 0.5 * level).ln() - 1.0)).abs() < 0.05, "{level}: {high}");
             }
         }
+        for p in [0.001, 0.004, 0.006, 0.05, 0.3, 0.5, 0.77, 0.993, 0.996, 0.9999] {
+            assert!((errors.probability(0, errors.quantile(0, p)) - p).abs() < 1e-9, "{p}");
+        }
+        assert!(errors.probability(0, f64::NAN).is_nan());
         let few = ErrorQuantiles::new(&rows(100));
         assert_eq!(few.quantile(0, 0.9), normal::quantile(0.9));
+        assert_eq!(few.probability(0, 1.3), normal::cdf(1.3));
     }
 
     /// Folds of 40 groups of ten rows each, with errors `apart` standard deviations wide that the rows of a group share in part.

@@ -21,6 +21,7 @@ mod waves;
 
 pub use file::{FORMAT, FORMAT_VERSION, Verification};
 pub use fit::{fit, fit_observed};
+pub(crate) use intervals::normal_reach;
 pub use intervals::{ErrorQuantiles, Widening, widening};
 pub use needs::memory_of_fit;
 pub use prediction::{Laws, Prediction, PredictionColumns};
@@ -465,8 +466,9 @@ impl Model {
         Some(machines.root().iter().map(|root| root * root).collect())
     }
 
-    /// What is added to each standardised task to bring it back to its own level.
-    pub(crate) fn target_shift(&self) -> &[f64] {
+    /// What is added to each standardised task to bring it back to its own level: its mean; of a transformed target, that of
+    /// the transform.
+    pub fn target_shift(&self) -> &[f64] {
         &self.target_scale.mean
     }
 

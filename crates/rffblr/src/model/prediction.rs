@@ -134,6 +134,13 @@ impl Prediction {
         Ok((self.at(|c| reach[c].0), self.at(|c| reach[c].1)))
     }
 
+    /// The probability of an observation of a cell below y by the distribution of which [`interval`](Prediction::interval) and
+    /// [`quantile`](Prediction::quantile) are: with errors of held-out rows, or the normal one.
+    pub fn probability(&self, row: usize, task: usize, y: f64) -> f64 {
+        let z = self.law(row, task).z(y);
+        self.errors.as_ref().map_or_else(|| normal::cdf(z), |errors| errors.probability(task, z))
+    }
+
     /// The value at so many standard deviations from the mean on the scale of the fit.
     fn at(&self, z: impl Fn(usize) -> f64) -> Mat<f64> {
         Mat::from_fn(self.mean.nrows(), self.mean.ncols(), |n, c| self.law(n, c).at(z(c)))

@@ -62,7 +62,7 @@ fn calibration_counts_cells() {
         let kept = |&n: &usize| (lower[(n, c)]..=upper[(n, c)]).contains(&data.targets()[(n, c)]);
         (cells.clone().filter(kept).count(), cells.count())
     };
-    let calibration = &found.calibration(&[0.5, 0.8])[1];
+    let calibration = &found.calibration(&[0.5, 0.8]).unwrap()[1];
     let (a, b) = (inside(0), inside(1));
     assert_eq!(calibration.per_task, [a.0 as f64 / a.1 as f64, b.0 as f64 / b.1 as f64]);
     assert_eq!(calibration.overall, (a.0 + b.0) as f64 / 59.0);

@@ -6,6 +6,7 @@ mod quadrature;
 mod robustness;
 mod shapley;
 mod texts;
+mod units;
 
 use crate::data::Dataset;
 use crate::kernel::{Family, Kernel, KernelMachine, Machines, Member, Shared, TaskLevels};
