@@ -1,9 +1,10 @@
-//! What is fuzzed: one function for each kind of file that comes from outside. `fuzz/` gives them to cargo-fuzz, and
+//! What is fuzzed: one function for each kind of file that comes from outside, and one for numbers that are learned from. `fuzz/` gives them to cargo-fuzz, and
 //! [`runner`] runs them on the stable toolchain.
 //!
 //! Each takes any bytes and gives back what became of them in a few words, from which the runner sees that an input went
 //! another way than those before. A panic, a hang and memory beyond a bound are findings.
 
+pub mod campaign;
 pub mod memory;
 pub mod runner;
 
@@ -11,7 +12,7 @@ use rffblr::data::{Dataset, MissingInputs, RoleChoice, TrainingTable};
 use rffblr::drawn::{Accumulator, FeatureMap};
 use rffblr::internals::with_checksum;
 use rffblr::linalg::Mat;
-use rffblr::{Form, Model, Settings, fit};
+use rffblr::{Form, Model, Prediction, Settings, fit};
 use rffblr_methods::folds::{Folds, NestedFolds};
 use rffblr_methods::select::Journal;
 use rffblr_tables::{Format, Parts, ReadOptions, TableError, TableFile};
@@ -32,7 +33,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "csv", run: csv, words: TEXT, seeds: Vec::new },
     Target { name: "tsv", run: tsv, words: TEXT, seeds: Vec::new },
     Target { name: "arff", run: arff, words: ARFF, seeds: Vec::new },
@@ -46,6 +47,7 @@ pub const TARGETS: [Target; 14] = [
     Target { name: "model", run: model, words: MODEL, seeds: model_seeds },
     Target { name: "folds", run: folds, words: JSON, seeds: Vec::new },
     Target { name: "journal", run: journal, words: JSON, seeds: Vec::new },
+    Target { name: "numbers", run: numbers, words: &[], seeds: numbers_seeds },
     Target { name: "accumulator", run: accumulator, words: &[], seeds: accumulator_seeds },
 ];
 
@@ -281,8 +283,45 @@ pub fn model(bytes: &[u8]) -> String {
         Err(problem) => shape(&problem.to_string()),
         Ok(model) => {
             let inputs = Mat::from_fn(2, model.input_names().len(), |n, d| (n as f64 - 0.5) * model.input_std()[d]);
-            let predicted = model.predict(inputs.as_ref());
-            format!("{} {}", model.target_names().len(), predicted.is_ok())
+            let predicted = model.predict(inputs.as_ref()).ok();
+            let finite = predicted.is_some_and(|predicted| is_finite(&predicted));
+            // What was loaded can be saved and loaded again.
+            let again = model.to_json().and_then(|text| Model::from_json(&text));
+            again.unwrap_or_else(|problem| panic!("its own file: {problem}"));
+            format!("{} {finite}", model.target_names().len())
+        }
+    }
+}
+
+/// Whether all that is predicted is finite, intervals too.
+fn is_finite(predicted: &Prediction) -> bool {
+    let (lower, upper) = predicted.interval(0.99).expect("a probability");
+    let tables = [&predicted.mean, &predicted.std, &predicted.latent_std, &lower, &upper];
+    tables.iter().all(|table| (0..table.ncols()).all(|c| table.col_as_slice(c).iter().all(|v| v.is_finite())))
+}
+
+/// Any doubles as a table of a few rows, whose last column is learned: what it predicts for them is finite, and its file
+/// predicts the same. The first byte chooses the form, the second the number of inputs.
+pub fn numbers(bytes: &[u8]) -> String {
+    const MOST_ROWS: usize = 12;
+    let [form, inputs, cells @ ..] = bytes else { return String::new() };
+    let inputs = 1 + usize::from(inputs % 3);
+    let cells: Vec<f64> = cells.as_chunks().0.iter().map(|cell| f64::from_le_bytes(*cell)).collect();
+    let rows = (cells.len() / (inputs + 1)).min(MOST_ROWS);
+    let table = |first: usize, columns| Mat::from_fn(rows, columns, |n, d| cells[n * (inputs + 1) + first + d]);
+    let forms = forms();
+    let settings = &forms[usize::from(*form) % forms.len()];
+    let data = Dataset::new(table(0, inputs), table(inputs, 1));
+    match data.and_then(|data| fit(&data, settings).map(|model| (data, model))) {
+        Err(problem) => shape(&problem.to_string()),
+        Ok((data, model)) => {
+            let predicted = model.predict(data.inputs()).unwrap_or_else(|problem| panic!("its own rows: {problem}"));
+            assert!(is_finite(&predicted), "predictions are not finite");
+            let loaded = model.to_json().and_then(|text| Model::from_json(&text));
+            let loaded = loaded.unwrap_or_else(|problem| panic!("its own file: {problem}"));
+            let again = loaded.predict(data.inputs()).unwrap_or_else(|problem| panic!("as loaded: {problem}"));
+            assert!(again.mean == predicted.mean, "the file predicts something else");
+            format!("{rows} {inputs} {} {:?}", model.active_features(), model.stop())
         }
     }
 }
@@ -323,11 +362,8 @@ thread_local! {
 /// A file with this content, for what reads files alone; it has the same name every time.
 fn kept(name: &str, bytes: &[u8]) -> PathBuf {
     FOLDER.with_borrow_mut(|folder| {
-        let folder = folder.get_or_insert_with(|| {
-            // In memory, where there is such a folder.
-            let place = Some("/dev/shm").filter(|place| std::path::Path::new(place).is_dir());
-            place.map_or_else(tempfile::tempdir, tempfile::tempdir_in).expect("a folder for files")
-        });
+        let folder =
+            folder.get_or_insert_with(|| tempfile::tempdir_in(runner::in_memory()).expect("a folder for files"));
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("the file can be written");
         path
@@ -347,6 +383,7 @@ fn parquet_seeds() -> Vec<Vec<u8>> {
         "types_v2_zstd.parquet",
         "times.parquet",
         "odd.parquet",
+        "nested.parquet",
         "int96.parquet",
         "required.parquet",
         "no_rows.parquet",
@@ -360,7 +397,14 @@ fn blocks_seeds() -> Vec<Vec<u8>> {
 }
 
 fn arrow_seeds() -> Vec<Vec<u8>> {
-    of_tests(&["types.feather", "types_zstd.feather", "types_plain.arrow", "times.feather", "odd.feather"])
+    of_tests(&[
+        "types.feather",
+        "types_zstd.feather",
+        "types_plain.arrow",
+        "times.feather",
+        "odd.feather",
+        "nested.feather",
+    ])
 }
 
 fn workbook_seeds() -> Vec<Vec<u8>> {
@@ -382,19 +426,38 @@ fn drawn() -> Settings {
     settings
 }
 
-fn model_seeds() -> Vec<Vec<u8>> {
+/// Settings of each form, for a few rows.
+fn forms() -> [Settings; 4] {
     let few = |preset: &str, more: &[(&str, &str)]| {
         let given: Vec<(String, String)> = more.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         Settings::named(Some(preset), &given).expect("they are sound")
     };
-    let all = [
+    [
         few("exact", &[]),
         few("default", &[("sparsity", "0.5")]),
         few("paper", &[("features", "6"), ("max-iterations", "5")]),
         drawn(),
-    ];
+    ]
+}
+
+fn model_seeds() -> Vec<Vec<u8>> {
     let file = |settings: Settings| fit(&rows(), &settings).and_then(|model| model.to_json()).map(String::into_bytes);
-    all.into_iter().map(|settings| file(settings).expect("a model of twelve rows")).collect()
+    forms().into_iter().map(|settings| file(settings).expect("a model of twelve rows")).collect()
+}
+
+fn numbers_seeds() -> Vec<Vec<u8>> {
+    let data = rows();
+    let seed = |form: usize, scale: f64| {
+        let mut bytes = vec![form as u8, 1];
+        for n in 0..data.rows() {
+            let cells = [data.inputs()[(n, 0)], data.inputs()[(n, 1)], data.targets()[(n, 1)] - 3.0];
+            cells.iter().for_each(|cell| bytes.extend((cell * scale).clamp(f64::MIN, f64::MAX).to_le_bytes()));
+        }
+        bytes
+    };
+    // Of ordinary size, the smallest, and the largest.
+    let scales = [1.0, 1e-310, 1e150, 1e300, f64::MAX];
+    (0..forms().len()).flat_map(|form| scales.map(|scale| seed(form, scale))).collect()
 }
 
 fn accumulator_seeds() -> Vec<Vec<u8>> {

@@ -3,9 +3,11 @@
 
 use crate::{TARGETS, Target, memory};
 use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Longest input, longest time and most memory of one execution.
@@ -19,6 +21,8 @@ const MOST_KEPT: usize = 2000;
 
 /// What is running: the name of the target, its input and how often it was seen there.
 static RUNNING: Mutex<Option<(&'static str, Vec<u8>, u128)>> = Mutex::new(None);
+/// Where every input is written before it is tried, if something watches this process.
+static RECORD: OnceLock<File> = OnceLock::new();
 /// Where the last panic was, and what it said.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
@@ -34,6 +38,57 @@ pub struct Outcome {
 /// The folder with seeds and findings of all targets.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
+}
+
+/// A folder in memory, where there is such a one, or else that of temporary files.
+pub fn in_memory() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
+/// What a process was about to do when it ended.
+pub struct Record {
+    /// How many inputs it had tried, this one among them.
+    pub executions: u64,
+    /// What it tried.
+    pub input: Vec<u8>,
+}
+
+impl Record {
+    /// The numbers of executions and of bytes, then the input.
+    fn write(mut file: &File, executions: u64, input: &[u8]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(16 + input.len());
+        bytes.extend(executions.to_le_bytes());
+        bytes.extend((input.len() as u64).to_le_bytes());
+        bytes.extend(input);
+        file.seek(SeekFrom::Start(0))?;
+        // What is left of a longer one is not read.
+        file.write_all(&bytes)
+    }
+
+    /// What the file of a process says; `None` if it came to no input.
+    pub fn read(path: &Path) -> io::Result<Option<Record>> {
+        let mut bytes = Vec::new();
+        File::open(path)?.read_to_end(&mut bytes)?;
+        let number = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
+        let (Some(executions), Some(length)) = (number(0), number(8)) else { return Ok(None) };
+        let input = bytes[16..].iter().copied().take(length as usize).collect();
+        Ok(Some(Record { executions, input }))
+    }
+}
+
+/// Every input is written into this file from now on, before it is tried.
+pub fn record_in(path: &Path) -> io::Result<()> {
+    let file = File::options().write(true).open(path)?;
+    RECORD.set(file).map_err(|_| io::Error::other("there is one already"))
+}
+
+/// Ends the process when whoever writes its standard input has ended.
+pub fn end_with_input() {
+    std::thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(1)
+    });
 }
 
 /// Prepares the process: panics are kept quiet, and a thread watches for hangs.
@@ -74,7 +129,8 @@ pub fn end(problem: &str) -> ! {
     std::process::exit(1)
 }
 
-fn keep(target: &str, input: &[u8]) -> PathBuf {
+/// Writes an input into the folder of findings.
+pub fn keep(target: &str, input: &[u8]) -> PathBuf {
     let hash = input
         .iter()
         .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
@@ -114,6 +170,9 @@ fn run_here(name: &'static str, time: Duration, seed: u64) -> Outcome {
         let is_seed = fresh.is_some();
         let input = fresh.unwrap_or_else(|| random.changed(&kept, target.words));
         outcome.executions += 1;
+        if let Some(file) = RECORD.get() {
+            Record::write(file, outcome.executions, &input).expect("the input can be written down");
+        }
         match tried(target, &input) {
             Ok(way) => {
                 if met.insert(way) && !is_seed && kept.len() < MOST_KEPT {
