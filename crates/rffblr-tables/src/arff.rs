@@ -1,7 +1,8 @@
 //! Reads ARFF: declared attributes followed by dense or sparse rows.
 //!
 //! Numeric attributes (`numeric`, `real`, `integer`), nominal ones (`{a, 'b c'}`), `string` and `date`, as text, are read.
-//! In a sparse row an absent cell is zero, the first declared level, or missing in a string attribute.
+//! In a sparse row an absent cell is zero, the first declared level, or missing in a string attribute. A few bytes of such
+//! rows can stand for a very large table, which is refused before it is taken into memory.
 
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
@@ -9,11 +10,13 @@ use std::io::{BufRead, BufReader, Read};
 use super::cells::{Cell, is_missing, parse, settle};
 use super::error::Place;
 use super::numerals::Numerals;
+use super::packing::{Expansion, expect_modest};
 use super::records::MAX_RECORD;
 use super::scan::MAX_CELLS;
 use super::source::Source;
 use super::{Column, ReadOptions, Table, TableError, Values, Wish, nearest, plan};
 use rffblr::internals::{Levels, excerpt};
+use rffblr::memory::require;
 
 /// What an attribute holds, with the cells read so far.
 enum Cells {
@@ -43,8 +46,11 @@ pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, 
         }
     }
 
+    let mut size = Size { file: &file, allowed: options.allow_expansion, row: 0, read: 0, taken: 0, granted: 0 };
+    size.row = columns.iter().map(Cells::bytes_each).sum();
     while let Some((line, text)) = lines.next()? {
-        let row = if text.starts_with('{') { sparse_row(text, columns.len()) } else { dense_row(text, columns.len()) };
+        size.add_row(text.len())?;
+        let row = if text.starts_with('{') { sparse_row(text, &names) } else { dense_row(text, columns.len()) };
         let (row, found) = row.map_err(|message| TableError::Arff { file: file.clone(), line, message })?;
         if found != columns.len() {
             return Err(TableError::Ragged {
@@ -71,6 +77,40 @@ pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, 
         table.push(Column { name, values });
     }
     Ok(Table::new(table)?)
+}
+
+/// What the rows take in memory beside what they take in the file.
+struct Size<'a> {
+    file: &'a str,
+    allowed: bool,
+    /// Bytes of one row in memory.
+    row: u64,
+    /// Bytes of all rows so far, in the file and in memory.
+    read: u64,
+    taken: u64,
+    /// Bytes that memory was known to have left, counted as those taken.
+    granted: u64,
+}
+
+impl Size<'_> {
+    /// An error if one more row makes the table absurdly larger than the file, or more than memory holds.
+    fn add_row(&mut self, bytes: usize) -> Result<(), TableError> {
+        self.read += bytes as u64 + 1;
+        self.taken += self.row;
+        expect_modest(self.file, Expansion { packed: self.read, unpacked: self.taken }, self.allowed)?;
+        if self.taken > self.granted {
+            // Columns grow by the half and more at once, and are copied when they do.
+            let more = Expansion::SMALL.max(self.taken);
+            let what = format!("reading {}, whose rows take more than {} MB,", self.file, self.taken / 1_000_000);
+            require(
+                more as f64,
+                what,
+                "ignore columns, or write it as CSV and give a pattern such as 'data*.csv', which is read in blocks of rows",
+            )?;
+            self.granted = self.taken + more;
+        }
+        Ok(())
+    }
 }
 
 /// Lines without comments and blank ones, trimmed, in bounded memory.
@@ -264,8 +304,9 @@ fn dense_row(line: &str, columns: usize) -> Result<Row<'_>, String> {
     }
 }
 
-/// Reads `{index value, index value}`.
-fn sparse_row(line: &str, columns: usize) -> Result<Row<'_>, String> {
+/// Reads `{index value, index value}`; the columns have these names.
+fn sparse_row<'a>(line: &'a str, names: &[String]) -> Result<Row<'a>, String> {
+    let columns = names.len();
     let mut row: Vec<Option<Token>> = Vec::new();
     row.resize_with(columns, || None);
     let mut rest = line.strip_prefix('{').unwrap_or(line).trim_ascii_start();
@@ -275,20 +316,33 @@ fn sparse_row(line: &str, columns: usize) -> Result<Row<'_>, String> {
         let Some(slot) = index.parse().ok().and_then(|i: usize| row.get_mut(i)) else {
             let last = columns.saturating_sub(1);
             let shown = excerpt(&index);
-            return Err(format!("{shown} is not a column number from 0 to {last} of a sparse row"));
+            return Err(format!(
+                "{shown} is not a column number from 0 to {last} of a sparse row; columns are counted from 0 there, in the \
+                 order of their @attribute lines"
+            ));
         };
+        // It parsed as the number of a column.
+        let name = || index.parse().ok().and_then(|i: usize| names.get(i)).map_or(String::new(), |name| excerpt(name));
         let (value, after) = token(after, |c| c == ',' || c == '}')?;
         if value.text.is_empty() && !value.quoted {
-            return Err(format!("no value after column number {index}"));
+            return Err(format!(
+                "no value after column number {index} ({}); write a blank and the value after it, ? if it is missing, or \
+                 leave both out if it is zero",
+                name()
+            ));
         }
         if slot.replace(value).is_some() {
-            return Err(format!("column number {index} stands twice in the row"));
+            return Err(format!("column number {index} ({}) stands twice in the row; keep one of them", name()));
         }
         rest = after.trim_ascii_start();
         if let Some(more) = rest.strip_prefix(',') {
             rest = more.trim_ascii_start();
         } else if !rest.starts_with('}') {
-            return Err(String::from("the sparse row has no closing brace"));
+            return Err(format!(
+                "the sparse row has no closing brace after column number {index} ({}); end the row with a brace, separate \
+                 cells by commas and quote text that holds a blank",
+                name()
+            ));
         }
     }
     let after = rest.strip_prefix('}').unwrap_or(rest).trim_ascii_start();
@@ -296,10 +350,23 @@ fn sparse_row(line: &str, columns: usize) -> Result<Row<'_>, String> {
         return Ok((row, columns));
     }
     let weights = after.trim_start_matches(',').trim_ascii_start().starts_with('{');
-    Err(String::from(if weights { WEIGHTS } else { "text after the closing brace of the sparse row" }))
+    Err(String::from(if weights {
+        WEIGHTS
+    } else {
+        "text after the closing brace of the sparse row; remove it, or write it into a line of its own"
+    }))
 }
 
 impl Cells {
+    /// Bytes that a cell takes in memory.
+    fn bytes_each(&self) -> u64 {
+        match self {
+            Cells::Numeric(_) => 8,
+            Cells::Nominal(_) | Cells::Text(_) => 4,
+            Cells::Ignored => 0,
+        }
+    }
+
     /// Appends a cell of a row; `None` is a cell that a sparse row leaves out.
     fn push(&mut self, cell: Option<&Token>, file: &str, line: u64, column: &str) -> Result<(), TableError> {
         let blank = |cell: &Token| !cell.quoted && matches!(&*cell.text, "" | "?");

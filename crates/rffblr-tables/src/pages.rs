@@ -38,7 +38,8 @@ pub(super) fn check(file: &str, input: &impl ChunkReader, allowed: bool) -> Resu
     Ok(())
 }
 
-/// An error if a column is said to consist of more columns than the description has bytes: memory is set aside for them all.
+/// An error if a column is said to consist of more columns than the description has bytes, for memory is set aside for them
+/// all, or if columns are nested so deeply that the stack of whoever reads the description ends.
 pub(super) fn check_children(file: &str, input: &impl ChunkReader) -> Result<(), TableError> {
     const END: u64 = 8;
     let damaged = |message: String| TableError::Damaged { file: file.to_owned(), format: "Parquet", message };
@@ -67,6 +68,8 @@ struct Header<R> {
 
 /// Most structs inside each other.
 const DEEPEST: usize = 8;
+/// Most columns inside each other. No table has as many, and a file of a kilobyte can have a thousand.
+const DEEPEST_COLUMN: usize = 100;
 /// Kinds of fields.
 const INTEGER: u8 = 5;
 const TEXT: u8 = 8;
@@ -95,16 +98,34 @@ impl<R: Read> Header<R> {
         Ok(Page { unpacked: size(sizes[0])?, packed: size(sizes[1])? })
     }
 
-    /// An error if an element of the schema has more children than this. The schema is field 2 of the description, and the
-    /// number of children field 5 of each of its elements. Whoever reads a field next takes its kind for granted: so
-    /// fields must be of the kinds that they should be.
+    /// An error if an element of the schema has more children than this, or is too deep inside others. The schema is field 2
+    /// of the description, and the number of children field 5 of each of its elements; an element is followed by its
+    /// children. Whoever reads a field next takes its kind for granted: so fields must be of the kinds that they should be.
     fn children(&mut self, most: u64) -> io::Result<()> {
         let mut id = 0;
         while let Some(kind) = self.field(&mut id)? {
             match (id, kind) {
                 (1, INTEGER) => self.skip(kind, 0)?,
                 (2, LIST) => match self.list()? {
-                    (STRUCT, count) => return (0..count).try_for_each(|_| self.element(most)),
+                    (STRUCT, count) => {
+                        // How many children of each element that the next one is inside of are still to come.
+                        let mut open: Vec<u64> = Vec::new();
+                        for _ in 0..count {
+                            let children = self.element(most)?;
+                            if let Some(siblings) = open.last_mut() {
+                                *siblings -= 1;
+                            }
+                            open.push(children);
+                            while open.last() == Some(&0) {
+                                open.pop();
+                            }
+                            if open.len() > DEEPEST_COLUMN {
+                                let levels = format!("its columns are nested more than {DEEPEST_COLUMN} levels deep");
+                                return Err(io::Error::other(levels));
+                            }
+                        }
+                        return Ok(());
+                    }
                     _ => return Err(wrong_kind()),
                 },
                 _ => return Err(wrong_kind()),
@@ -113,19 +134,24 @@ impl<R: Read> Header<R> {
         Ok(())
     }
 
-    fn element(&mut self, most: u64) -> io::Result<()> {
-        let mut id = 0;
+    /// The number of children of the next element.
+    fn element(&mut self, most: u64) -> io::Result<u64> {
+        let (mut id, mut children) = (0, 0);
         while let Some(kind) = self.field(&mut id)? {
             match (id, kind) {
-                (5, INTEGER) if self.number()? / 2 > most => {
-                    return Err(io::Error::other("a column of more columns than it can hold"));
+                (5, INTEGER) => {
+                    let number = self.number()?;
+                    if number / 2 > most {
+                        return Err(io::Error::other("a column of more columns than it can hold"));
+                    }
+                    // Zigzag: odd numbers are negative, and refused by who reads them next.
+                    children = if number % 2 == 0 { number / 2 } else { 0 };
                 }
-                (5, INTEGER) => {}
                 (1..=3 | 6..=9, INTEGER) | (4, TEXT) | (10, STRUCT) | (11.., _) => self.skip(kind, 0)?,
                 _ => return Err(wrong_kind()),
             }
         }
-        Ok(())
+        Ok(children)
     }
 
     /// Kind and number of the elements of a list.

@@ -282,11 +282,12 @@ impl Description {
         let names = self.names();
         let wishes = plan(file, &names, options)?;
         let mut columns = Vec::with_capacity(fields.len());
-        for leaf in 0..schema.num_columns() {
-            let root = schema.get_column_root_idx(leaf);
-            let (Some(field), Some(name), Some(&wish)) = (fields.get(root), names.get(root), wishes.get(root)) else {
-                continue;
-            };
+        let mut leaf = 0;
+        for (root, ((field, name), &wish)) in fields.iter().zip(&names).zip(&wishes).enumerate() {
+            // A column has any number of leaves; one of columns inside each other may have none.
+            while leaf < schema.num_columns() && schema.get_column_root_idx(leaf) < root {
+                leaf += 1;
+            }
             if wish == Wish::Ignore {
                 continue;
             }

@@ -4,6 +4,7 @@
 //! A skewed, positive or heavy-tailed target y is learned as t(y) = asinh((y − c)/w), Johnson's S_U: straight within w
 //! of c, a logarithm beyond. With c at the lower end and a small w it is the logarithm, with a large w the identity.
 
+use crate::data::back;
 use crate::metrics::{gaussian_crps, gaussian_nlpd};
 use crate::normal;
 use serde::{Deserialize, Serialize};
@@ -213,7 +214,7 @@ impl Law<'_> {
 
     /// The value at so many standard deviations from the mean of the transformed scale.
     pub fn at(&self, z: f64) -> f64 {
-        let value = self.location + z * self.scale;
+        let value = back(self.location, self.scale, z);
         self.transform.map_or(value, |transform| transform.invert(value))
     }
 

@@ -126,6 +126,8 @@ fn errors_in_the_header() {
 #[test]
 fn errors_in_the_rows() {
     let header = "@relation r\n@attribute a numeric\n@attribute b {low, high}\n@data\n";
+    let outside = "is not a column number from 0 to 1 of a sparse row; columns are counted from 0 there, in the order of \
+                   their @attribute lines";
     let ragged = "columns are declared; separate cells by commas, write ? for a missing one and quote text that \
                   holds a comma";
     for (row, message) in [
@@ -135,12 +137,29 @@ fn errors_in_the_rows() {
         ("{0 1}, {5}", "instance weights in braces are not supported; remove them".into()),
         ("1,'low", "a quote is never closed in ''low'".into()),
         ("'1' 2,low", "text after the closing quote of cell 1".into()),
-        ("{2 1}", "'2' is not a column number from 0 to 1 of a sparse row".into()),
-        ("{x 1}", "'x' is not a column number from 0 to 1 of a sparse row".into()),
-        ("{0 1, 0 2}", "column number 0 stands twice in the row".into()),
-        ("{0}", "no value after column number 0".into()),
-        ("{0 1", "the sparse row has no closing brace".into()),
-        ("{0 1} x", "text after the closing brace of the sparse row".into()),
+        ("{2 1}", format!("'2' {outside}")),
+        ("{3 2, 0 1}", format!("'3' {outside}")),
+        ("{x 1}", format!("'x' {outside}")),
+        ("{-1 1}", format!("'-1' {outside}")),
+        ("{18446744073709551616 1}", format!("'18446744073709551616' {outside}")),
+        ("{}}", "text after the closing brace of the sparse row; remove it, or write it into a line of its own".into()),
+        ("{0 1, 0 2}", "column number 0 ('a') stands twice in the row; keep one of them".into()),
+        (
+            "{1}",
+            "no value after column number 1 ('b'); write a blank and the value after it, ? if it is missing, or leave \
+             both out if it is zero"
+                .into(),
+        ),
+        (
+            "{0 1",
+            "the sparse row has no closing brace after column number 0 ('a'); end the row with a brace, separate cells by \
+             commas and quote text that holds a blank"
+                .into(),
+        ),
+        (
+            "{0 1} x",
+            "text after the closing brace of the sparse row; remove it, or write it into a line of its own".into(),
+        ),
     ] {
         let text = format!("{header}0,low\n% note\n\n{row}\n");
         assert_eq!(arff_error(&text), format!("t.arff, line 8: {message}"), "{row}");
@@ -150,6 +169,11 @@ fn errors_in_the_rows() {
         (
             "1,medium",
             "column 'b': 'medium' is not among the declared levels; compare its spelling with the names in the file",
+        ),
+        (
+            "{0 one}",
+            "column 'a': 'one' is not a number, and this column must be numeric; correct it, or leave the cell empty \
+             if the value is missing",
         ),
         (
             "one,low",

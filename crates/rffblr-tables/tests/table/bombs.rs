@@ -91,3 +91,24 @@ fn cells_that_are_far_apart() {
     let message = error(read_as("t.xlsx", &far, &ReadOptions::default()));
     assert!(message.contains("--allow-expansion"), "{message}");
 }
+
+/// Three bytes of a sparse row stand for a row of any length.
+#[test]
+fn sparse_rows_of_many_columns() {
+    let table = |columns: usize, rows: usize| {
+        let mut text = String::from("@relation r\n");
+        (0..columns).for_each(|d| text += &format!("@attribute c{d} numeric\n"));
+        text + "@data\n{0 1}\n" + &"{}\n".repeat(rows - 1)
+    };
+    let large = table(20_000, 1000);
+    let message = error(read_as("t.arff", large.as_bytes(), &ReadOptions::default()));
+    assert!(message.contains("--allow-expansion"), "{message}");
+    let read = read_as("t.arff", large.as_bytes(), &allowed()).unwrap();
+    assert_eq!((read.columns().len(), read.rows()), (20_000, 1000));
+    // What is left out takes no memory.
+    let ignored =
+        ReadOptions { ignored_columns: (1..20_000).map(|d| format!("c{d}")).collect(), ..ReadOptions::default() };
+    assert_eq!(read_as("t.arff", large.as_bytes(), &ignored).unwrap().rows(), 1000);
+    // Some tables are sparse, and not for the worse.
+    assert_eq!(read_as("t.arff", table(300, 3000).as_bytes(), &ReadOptions::default()).unwrap().rows(), 3000);
+}

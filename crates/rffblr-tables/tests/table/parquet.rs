@@ -115,3 +115,65 @@ fn a_panic_of_the_decoder_becomes_an_error() {
     let message = outcome.unwrap_err().to_string();
     assert!(message.ends_with("(its parts contradict each other); write or copy it again"), "{message}");
 }
+
+/// A file without rows whose columns, beside a plain one called x, have this description (elements of the schema).
+fn described(columns: u8, elements: &[u8], count: usize) -> Vec<u8> {
+    // Thrift's compact protocol: version 2; the schema, whose root has a name and children; no rows and no row groups.
+    let mut bytes = vec![0x15, 4, 0x19, 0xfc];
+    let mut number = count + 2;
+    while number > 127 {
+        bytes.push(number as u8 | 128);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes.extend([0x48, 1, b'r', 0x15, 2 * (columns + 1), 0]);
+    bytes.extend([0x15, 10, 0x25, 0, 0x18, 1, b'x', 0]);
+    bytes.extend(elements);
+    bytes.extend([0x16, 0, 0x19, 0x0c, 0]);
+    let length = (bytes.len() as u32).to_le_bytes();
+    [b"PAR1", &bytes[..], &length, b"PAR1"].concat()
+}
+
+/// Columns inside each other, to this depth.
+fn deep(levels: usize) -> Vec<u8> {
+    let outer = [0x35, 0, 0x18, 1, b'a', 0x15, 2, 0].repeat(levels - 1);
+    let inner = [0x15, 10, 0x25, 0, 0x18, 1, b'b', 0];
+    described(1, &[&outer[..], &inner].concat(), levels)
+}
+
+#[test]
+fn columns_inside_each_other_are_refused_at_any_depth() {
+    let message = |bytes: &[u8], options| crate::common::read_as("t.parquet", bytes, options).unwrap_err().to_string();
+    let plain = ReadOptions::default();
+    let nested = "a nested column cannot be read; ignore the column or flatten it into plain columns";
+    for levels in [2, 10, 98] {
+        assert_eq!(message(&deep(levels), &plain), format!("t.parquet, column 'a': {nested}"), "{levels}");
+    }
+    // The stack of a thread does not hold this many.
+    for levels in [200, 100_000] {
+        let message = message(&deep(levels), &plain);
+        assert!(message.starts_with("t.parquet is not a readable Parquet file"), "{levels}: {message}");
+        assert!(message.contains("nested more than 100 levels deep") && message.ends_with("write or copy it again"));
+    }
+    // One of no columns at all is not left out unsaid.
+    let empty = described(1, &[0x35, 0, 0x18, 1, b's', 0x15, 0, 0], 1);
+    assert_eq!(message(&empty, &plain), format!("t.parquet, column 's': {nested}"));
+}
+
+/// Lists, structs and maps of lists, structs and maps: each is refused by its name, and ignored if that is asked for.
+#[test]
+fn nested_columns_can_be_ignored() {
+    let all = ["list", "lists", "struct", "structs", "map"];
+    for file in ["nested.parquet", "nested.feather"] {
+        for kept in all {
+            let ignored = all.iter().filter(|name| **name != kept).map(|name| name.to_string()).collect();
+            let options = ReadOptions { ignored_columns: ignored, ..ReadOptions::default() };
+            let message = read(data(file), &options).unwrap_err().to_string();
+            assert!(message.contains(&format!("column '{kept}': a nested column cannot be read; ")), "{message}");
+        }
+        let options = ReadOptions { ignored_columns: all.map(String::from).to_vec(), ..ReadOptions::default() };
+        let table = read(data(file), &options).unwrap();
+        assert_eq!(numbers(&table, "x"), [1.0, 2.0, 3.0], "{file}");
+        assert_eq!(texts(&table, "y"), [Some("p"), Some("q"), None], "{file}");
+    }
+}

@@ -26,6 +26,7 @@ pub use roles::{RoleChoice, Roles, names_among, one_name};
 pub(crate) use rounding::rounding_variance;
 pub use rows::RowSums;
 pub use standardise::Standardiser;
+pub(crate) use standardise::back;
 pub(crate) use summary::row_sample;
 pub use summary::{ColumnSummary, LevelCounts, Moments, Present, Summary, row_hash};
 pub use training::TrainingTable;

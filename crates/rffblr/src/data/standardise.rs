@@ -93,6 +93,17 @@ impl Standardiser {
     }
 }
 
+/// shift + scale · value. What lies beyond the largest number is that number, so that targets of any finite size are predicted
+/// as finite numbers; what is made of a number that is not finite is not.
+pub(crate) fn back(shift: f64, scale: f64, value: f64) -> f64 {
+    let plain = shift + scale * value;
+    if plain.is_finite() || !(shift.is_finite() && scale.is_finite() && value.is_finite()) {
+        return plain;
+    }
+    // A quarter of it may be finite where the product is not.
+    (4.0 * (0.25 * shift + 0.25 * scale * value)).clamp(f64::MIN, f64::MAX)
+}
+
 /// (value − mean) / scale without overflow in the difference.
 fn scaled_difference(value: f64, mean: f64, scale: f64) -> f64 {
     let difference = value - mean;
@@ -180,6 +191,16 @@ mod tests {
             [z[(0, 0)], z[(1, 0)], z[(2, 0)], z[(0, 1)], z[(1, 1)], z[(1, 2)]],
             [1.0, -1.0, 0.0, 1.0, -1.0, 0.0]
         );
+    }
+
+    #[test]
+    fn the_way_back_ends_at_the_largest_number() {
+        assert_eq!(back(1.0, 2.0, 3.0), 7.0);
+        // The product alone is too large.
+        assert!((back(-f64::MAX, f64::MAX, 1.5) / f64::MAX - 0.5).abs() < 1e-15);
+        assert_eq!(back(f64::MAX, f64::MAX, 3.0), f64::MAX);
+        assert_eq!(back(0.0, -1e308, 1e308), f64::MIN);
+        assert!(back(0.0, 1.0, f64::NAN).is_nan() && back(0.0, 1.0, f64::INFINITY).is_infinite());
     }
 
     #[test]

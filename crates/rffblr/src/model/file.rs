@@ -10,7 +10,7 @@ use super::posterior::{Inverse, Shape};
 use super::sinusoids::Sinusoids;
 use super::waves::Waves;
 use super::{ErrorQuantiles, Function, Model, Prediction};
-use crate::data::{Encoder, SetAside, Standardiser};
+use crate::data::{Encoder, SetAside, Standardiser, back};
 use crate::error::{Error, Result};
 use crate::files::read_text_within;
 use crate::fourier::Scales;
@@ -292,8 +292,7 @@ impl Model {
         rng.set_stream(u64::MAX);
         Mat::from_fn(PROBES, self.input_names.len(), |_, d| {
             let z: f64 = StandardNormal.sample(&mut rng);
-            let value = self.input_scale.mean[d] + z * self.input_scale.scale[d];
-            value.clamp(f64::MIN, f64::MAX)
+            back(self.input_scale.mean[d], self.input_scale.scale[d], z)
         })
     }
 
@@ -442,7 +441,7 @@ fn model_of(stored: Stored) -> std::result::Result<Model, String> {
 /// are three standard deviations from them.
 fn computes(model: &Model) -> std::result::Result<(), String> {
     let (mean, std) = (&model.input_scale.mean, model.input_std());
-    let inputs = Mat::from_fn(3, mean.len(), |row, d| mean[d] + 3.0 * (row as f64 - 1.0) * std[d]);
+    let inputs = Mat::from_fn(3, mean.len(), |row, d| back(mean[d], std[d], 3.0 * (row as f64 - 1.0)));
     let predicted = model.predict(inputs.as_ref()).map_err(|problem| problem.to_string())?;
     let finite = |table: &Mat<f64>| (0..table.ncols()).all(|c| table.col_as_slice(c).iter().all(|v| v.is_finite()));
     match finite(&predicted.mean) && finite(&predicted.std) {

@@ -27,7 +27,7 @@ pub use needs::memory_of_fit;
 pub use prediction::{Laws, Prediction, PredictionColumns};
 pub use views::{KernelView, Link, Sinusoid};
 
-use crate::data::{Dataset, Encoder, RowSums, SetAside, Standardiser, Weights, check_inputs, expect_count};
+use crate::data::{Dataset, Encoder, RowSums, SetAside, Standardiser, Weights, back, check_inputs, expect_count};
 use crate::device::{Cuda, caught, chosen};
 use crate::error::{Error, Result};
 use crate::kernel::LeftOut;
@@ -208,10 +208,10 @@ impl Model {
                 let (shift, scale) = (self.target_scale.mean[c], self.target_scale.scale[c]);
                 let noise = self.function.noise_variance(c);
                 for i in 0..block.nrows() {
-                    out.mean[(start + i, c)] = shift + scale * mean[(i, c)];
+                    out.mean[(start + i, c)] = back(shift, scale, mean[(i, c)]);
                     if let Some(variance) = &variance {
-                        out.latent_std[(start + i, c)] = scale * variance[(i, c)].sqrt();
-                        out.std[(start + i, c)] = scale * (variance[(i, c)] + noise).sqrt();
+                        out.latent_std[(start + i, c)] = back(0.0, scale, variance[(i, c)].sqrt());
+                        out.std[(start + i, c)] = back(0.0, scale, (variance[(i, c)] + noise).sqrt());
                     }
                 }
             }
@@ -268,7 +268,7 @@ impl Model {
                 let noise = if noisy { self.function.noise_variance(c).sqrt() } else { 0.0 };
                 for value in draw.col_as_slice_mut(c) {
                     let z: f64 = if noisy { StandardNormal.sample(&mut rng) } else { 0.0 };
-                    *value = shift + scale * (*value + noise * z);
+                    *value = back(shift, scale, *value + noise * z);
                     if let Some(transform) = &self.transforms[c] {
                         *value = transform.invert(*value);
                     }
@@ -326,9 +326,9 @@ impl Model {
             for row in (0..rows).filter(|&row| !judged[(row, c)].is_nan()) {
                 let y =
                     self.transforms[c].map_or(judged[(row, c)], |transform| transform.shape.apply(judged[(row, c)]));
-                out.mean[(row, c)] = y - scale * residual[(row, c)];
-                out.latent_std[(row, c)] = scale * variance[(row, c)].sqrt();
-                out.std[(row, c)] = scale * (variance[(row, c)] + noise).sqrt();
+                out.mean[(row, c)] = back(y, -scale, residual[(row, c)]);
+                out.latent_std[(row, c)] = back(0.0, scale, variance[(row, c)].sqrt());
+                out.std[(row, c)] = back(0.0, scale, (variance[(row, c)] + noise).sqrt());
             }
         }
         Ok((out.back(&self.transforms), leverage))

@@ -53,6 +53,20 @@ odd = pyarrow.table(
     }
 )
 pyarrow.parquet.write_table(odd, "odd.parquet", compression="snappy")
+# Columns of columns: what a column is made of is no column of a table, whatever it is called.
+nested = pyarrow.table(
+    {
+        "x": [1.0, 2.0, 3.0],
+        "list": pyarrow.array([[1.0], [], None]),
+        "lists": pyarrow.array([[[1, 2], []], None, [None]]),
+        "struct": pyarrow.array([{"x": 1, "deep": {"y": [2.5]}}, None, {"x": None, "deep": None}]),
+        "structs": pyarrow.array([[{"a": "p"}], [], [{"a": None}, {"a": "q"}]]),
+        "map": pyarrow.array([[("k", 1.5)], [], None], pyarrow.map_(pyarrow.string(), pyarrow.float64())),
+        "y": ["p", "q", None],
+    }
+)
+pyarrow.parquet.write_table(nested, "nested.parquet", compression="snappy")
+pyarrow.feather.write_feather(nested, "nested.feather", compression="uncompressed")
 stamps = odd.select(["stamp"])
 pyarrow.parquet.write_table(stamps, "int96.parquet", use_deprecated_int96_timestamps=True)
 pyarrow.parquet.write_table(types.slice(0, 0), "no_rows.parquet")
