@@ -7,9 +7,8 @@ The steps are those of :mod:`rffblr.dask`: rows stay with the executors, which s
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import unquote
 
 import joblib
 import numpy as np
@@ -17,8 +16,7 @@ import numpy as np
 try:
     import pandas as pd
     import pyarrow  # noqa: F401
-    from pyspark import SparkContext, TaskContext
-    from pyspark.errors import AnalysisException
+    from pyspark import SparkContext
     from pyspark.ml import Estimator, Model
     from pyspark.ml.functions import vector_to_array
     from pyspark.ml.param import Param, Params, TypeConverters
@@ -38,15 +36,13 @@ try:
 except ImportError as problem:
     raise ImportError('rffblr.spark needs pyspark, pandas and pyarrow: pip install "rffblr[spark]"') from problem
 
-from . import _cluster, _regressor, _rffblr
+from . import _cluster, _regressor, _rffblr, _spark
 from ._base import generated
-from ._cluster import Checkpoint, ClusterError, Group, Job, Layout, PartitionError, Piece, Place
+from ._cluster import Checkpoint, ClusterError, Job, PartitionError
 from ._forms import Drawn
+from ._spark import Expand
 
 __all__ = ["ClusterError", "PartitionError", "RFFBLRModel", "RFFBLRRegressor"]
-
-# What executors hand on: sums or summaries of a group of partitions, or of some of it.
-PARTIAL = "group long, part long, bytes binary"
 
 
 class _Shared(HasFeaturesCol, HasPredictionCol, HasWeightCol, HasSeed):
@@ -202,25 +198,26 @@ class RFFBLRRegressor(_Shared, Estimator, DefaultParamsReadable, DefaultParamsWr
             raise ValueError("targetCols is not set: name the columns to predict")
         estimator = self._ordinary()
         targets, weight = self.getTargetCols(), self._value("weightCol")
-        inputs, expand = self._inputs(dataset), _Expand(self.getFeaturesCols() is None)
+        inputs, expand = self._inputs(dataset), Expand(self.getFeaturesCols() is None)
         numbers = [F.col(f"`{name}`").cast("double").alias(name) for name in [*targets, *([weight] if weight else [])]]
         for name in targets:
             if not isinstance(_type_of(dataset, name), (T.NumericType, T.BooleanType)):
                 raise ValueError(f"target '{name}' is no column of numbers")
         table = dataset.select(*inputs, *numbers)
         columns = [(field.name, isinstance(field.dataType, T.StringType)) for field in table.schema.fields]
-        if expand.vectors:
-            first = table.where(F.col(table.columns[0]).isNotNull()).select(F.size(table.columns[0])).first()
-            expand.width = int(first[0]) if first else 0
-            columns = [(name, False) for name in generated("x", expand.width)] + columns[1:]
         preset, settings = self._value("preset"), estimator._settings()
         weighting = None if weight is None else (weight, str(self._value("weights")))
         missing, hold_out = str(self._value("missing")), bool(self._value("holdOut"))
-        job = Job(columns, targets, [], weighting, missing, hold_out, preset, settings)
         folder = self._value("checkpoint")
         checkpoint = None if folder is None else Checkpoint(folder)
         threads = int(joblib.effective_n_jobs(self._value("threads")))
-        model, notes = _run(job, table, expand, threads, checkpoint)
+        with _spark.lasting(table) as source:
+            if expand.vectors:
+                first = source.rows.where(F.col(table.columns[0]).isNotNull()).select(F.size(table.columns[0])).first()
+                expand.width = int(first[0]) if first else 0
+                columns = [(name, False) for name in generated("x", expand.width)] + columns[1:]
+            job = Job(columns, targets, [], weighting, missing, hold_out, preset, settings)
+            model, notes = _spark.run(job, source, expand, threads, checkpoint)
         fitted = _regressor.RFFBLRRegressor._of(model)
         fitted.notes_ = notes
         return self._copyValues(RFFBLRModel(fitted))  # type: ignore[no-any-return]
@@ -256,7 +253,7 @@ class RFFBLRModel(_Shared, Model, MLReadable, MLWritable):
         if taken:
             raise ValueError(f"the table has a column '{taken[0]}' already; set another predictionCol")
         text = _cluster.without_rows(self._fitted().model_).to_json()
-        predict = _Predict(text, _Expand(self.getFeaturesCols() is None), self.getOrDefault(self.coverage))
+        predict = _Predict(text, Expand(self.getFeaturesCols() is None), self.getOrDefault(self.coverage))
         schema = T.StructType([T.StructField(f"c{k}", T.DoubleType()) for k in range(len(names))])
 
         def answer(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -334,28 +331,6 @@ def _plain(dataset: Any, name: str) -> Any:
     raise ValueError(f"column '{name}' is of type {kind.simpleString()}, which is neither a number nor text nor a date")
 
 
-class _Expand:
-    """Turns a first column of arrays into a column for each entry; leaves frames without one as they are."""
-
-    def __init__(self, vectors: bool) -> None:
-        self.vectors = vectors
-        self.width: int | None = None
-
-    def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
-        if not self.vectors or len(frame) == 0:
-            return frame
-        column = frame.iloc[:, 0]
-        width = self.width or next((len(row) for row in column if row is not None), 0)
-        cells = np.full((len(frame), width), np.nan)
-        for number, row in enumerate(column):
-            if row is not None:
-                if len(row) != width:
-                    raise ValueError(f"row {number + 1}: a vector of {len(row)} entries where others have {width}")
-                cells[number] = row
-        made = pd.DataFrame(cells, columns=generated("x", width))
-        return pd.concat([made, frame.iloc[:, 1:].reset_index(drop=True)], axis=1)
-
-
 # Predicting
 
 
@@ -368,7 +343,7 @@ def _estimator(text: str) -> _regressor.RFFBLRRegressor:
 class _Predict:
     """Predictions for batches of rows: point, standard deviation and ends of the interval of each target."""
 
-    def __init__(self, text: str, expand: _Expand, coverage: float) -> None:
+    def __init__(self, text: str, expand: Expand, coverage: float) -> None:
         self.text, self.expand, self.coverage = text, expand, coverage
 
     def __call__(self, frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
@@ -381,129 +356,7 @@ class _Predict:
             yield pd.DataFrame(values, columns=[f"c{k}" for k in range(columns)])
 
 
-# Fitting
-
-
-def _partial(group: int, part: int, content: bytes) -> pd.DataFrame:
-    return pd.DataFrame({"group": [group], "part": [part], "bytes": [content]})
-
-
-def _each(table: Any, work: Callable[[int, Iterable[pd.DataFrame]], tuple[int, bytes] | None], expand: _Expand) -> Any:
-    """What ``work`` makes of every partition, a lazy table; nothing where it returns ``None``."""
-
-    def one(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        context = TaskContext.get()
-        assert context is not None
-        number = context.partitionId()
-        found = work(number, map(expand, frames))
-        if found is not None:
-            yield _partial(found[0], number, found[1])
-
-    return table.mapInPandas(one, PARTIAL)
-
-
-def _level(parts: Any, merge: Callable[[list[bytes]], bytes], done: Callable[[int, bytes], bytes] | None = None) -> Any:
-    """Runs of eight parts of a group merged in their order; ``done`` sees what they became."""
-
-    def one(frame: pd.DataFrame) -> pd.DataFrame:
-        ordered = frame.sort_values("part")
-        group, part = int(frame["group"].iloc[0]), int(frame["part"].iloc[0]) // _cluster.WIDTH
-        merged = merge([bytes(content) for content in ordered["bytes"]])
-        return _partial(group, part, done(group, merged) if done else merged)
-
-    run = F.floor(F.col("part") / _cluster.WIDTH).alias("run")
-    return parts.groupBy("group", run).applyInPandas(one, PARTIAL)
-
-
-def _kept(
-    parts: Any, size: int, merge: Callable[[list[bytes]], bytes], keep: Callable[[int, bytes], bytes]
-) -> Any:
-    """All parts of each group of so many merged by executors, and kept there; the groups as parts."""
-    parts = parts.withColumn("part", F.col("part") % size)
-    while size > _cluster.WIDTH:
-        parts, size = _level(parts, merge), -(-size // _cluster.WIDTH)
-    parts = _level(parts, merge, keep)
-    return parts.select(F.lit(0).cast("long").alias("group"), F.col("group").alias("part"), "bytes")
-
-
-def _merged(parts: Any, count: int, merge: Callable[[list[bytes]], bytes]) -> bytes:
-    """All parts, numbered below ``count``, merged: by executors, the last two by the driver."""
-    while count > 2:
-        parts, count = _level(parts, merge), -(-count // _cluster.WIDTH)
-    return merge([bytes(row["bytes"]) for row in sorted(parts.collect(), key=lambda row: row["part"])])
-
-
-def _counts(table: Any) -> Layout:
-    """Rows of each partition, by file and place in it where the rows come from files as they are."""
-    part, row = F.spark_partition_id().alias("part"), F.monotonically_increasing_id().alias("row")
-    file, start = F.lit("").alias("file"), F.lit(0).alias("start")
-    rows = table.select(part, row, file, start)
-    # What is cached has no files any more, and must not be read from them again.
-    if "InMemory" not in _plan(table):
-        try:
-            file, start = (F.col(f"_metadata.file_{name}").alias(name) for name in ("path", "block_start"))
-            rows = table.select(part, row, file.alias("file"), start.alias("start"))
-        except AnalysisException:
-            pass
-    ends = F.min("row").alias("first"), F.max("row").alias("last")
-    found = rows.groupBy("part", "file", "start").agg(F.count("row").alias("rows"), *ends).collect()
-    # After a join or a shuffle rows of several files may lie among each other.
-    apart = all(one["last"] - one["first"] + 1 == one["rows"] for one in found)
-    pieces: list[list[Piece]] = [[] for _ in range(max((one["part"] for one in found), default=-1) + 1)]
-    for one in sorted(found, key=lambda one: int(one["first"])):
-        pieces[one["part"]].append(Piece(one["rows"], unquote(one["file"]) if apart else "", one["start"]))
-    return Layout(pieces)
-
-
-def _plan(table: Any) -> str:
-    """How Spark makes a table, in its words."""
-    if hasattr(table, "_jdf"):
-        return str(table._jdf.queryExecution().withCachedData().toString())
-    return str(table._explain_string())
-
-
-def _run(
-    job: Job, table: Any, expand: _Expand, threads: int, checkpoint: Checkpoint | None
-) -> tuple[_rffblr.Model, list[str]]:
-    """All steps of a fit."""
-    layout = _counts(table)
-    if layout.total == 0:
-        raise ValueError("the table has no rows")
-    places = layout.places
-
-    def place_of(number: int) -> Place:
-        return places[number] if number < len(places) else Place(number, (), layout.total)
-
-    def summarise(number: int, frames: Iterable[pd.DataFrame]) -> tuple[int, bytes]:
-        return 0, _cluster.summarised(job, place_of(number), frames)
-
-    summary = _merged(_each(table, summarise, expand), len(places), _cluster.merged_summaries)
-    if not _cluster.is_streamed(job, layout):
-        return _cluster.fitted(job, summary, threads, True)
-    plan = _cluster.planned(job, layout, summary, threads, checkpoint)
-    groups = _cluster.groups_of(len(places)) if checkpoint else []
-    saved = [group for group in groups if checkpoint and checkpoint.has(group.name)]
-    known = {number for group in saved for number in group.partitions}
-    size = len(groups[0].partitions) if groups else len(places)
-
-    def add(number: int, frames: Iterable[pd.DataFrame]) -> tuple[int, bytes] | None:
-        if number in known:
-            return None
-        return number // size, _cluster.added(job, plan, place_of(number), frames)
-
-    def keep(number: int, sums: bytes) -> bytes:
-        return sums if checkpoint is None else _cluster.kept(checkpoint, Group(number, range(0)), sums)
-
-    sums = [_cluster.found(checkpoint, group) for group in saved if checkpoint]
-    if not groups:
-        sums.append(_merged(_each(table, add, expand), len(places), _cluster.merged_sums))
-    elif len(saved) < len(groups):
-        parts = _kept(_each(table, add, expand), size, _cluster.merged_sums, keep)
-        sums.append(_merged(parts, len(groups), _cluster.merged_sums))
-    found = _cluster.finished(plan, layout.blocks, summary, _cluster.merged_sums(sums), threads, True)
-    if checkpoint:
-        checkpoint.remove()
-    return found
+# Errors
 
 
 def _told(work: Callable[[], Any], dataset: Any) -> Any:

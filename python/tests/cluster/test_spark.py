@@ -1,6 +1,7 @@
 """An Estimator and a Model of pyspark.ml, with two executors that are processes of their own."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -103,9 +104,9 @@ def test_partitions_of_several_files_and_of_parts_of_them_change_no_bit(spark, f
 
 
 @contextmanager
-def configured(spark, settings):
-    """Another way of making partitions of files."""
-    names = {f"spark.sql.files.{name}": value for name, value in settings.items()}
+def configured(spark, settings, prefix="spark.sql.files"):
+    """Another way of making partitions, of files for one."""
+    names = {f"{prefix}.{name}": value for name, value in settings.items()}
     before = {name: spark.conf.get(name, None) for name in names}
     for name, value in names.items():
         spark.conf.set(name, value)
@@ -129,6 +130,45 @@ def test_rows_that_are_not_those_of_files_are_numbered_by_partition(spark, files
     # In partitions in which rows of all files lie among each other.
     mixed = learner.fit(data.repartition(2, F.hash("a") % 100))
     assert mixed.estimator.check_.rows == sum(SIZES) // 10
+
+
+def kept(spark):
+    """How many tables the executors keep."""
+    return spark.sparkContext._jsc.getPersistentRDDs().size()
+
+
+def random_rows(spark, rows=9000):
+    """About half of so many rows, others every time they are asked for."""
+    toss = F.udf(lambda: random.SystemRandom().random(), "double").asNondeterministic()
+    return spark.range(0, rows, 1, 3).select(F.rand(1).alias("a"), F.rand(2).alias("b"), toss().alias("c")).where("c < 0.5")
+
+
+def test_a_table_that_is_another_every_time_is_kept_while_it_is_fitted(spark):
+    data = random_rows(spark)
+    assert kept(spark) == 0 and len({data.count() for _ in range(5)}) > 1
+    learner = RFFBLRRegressor(featuresCols=["a", "b"], targetCols=["t"], **SETTINGS)
+    model = learner.fit(data.withColumn("t", F.col("a") + F.col("b")))
+    assert kept(spark) == 0 and model.estimator.check_.r2 > 0.9
+    # Also if a fit fails.
+    for broken in [float("inf"), None]:
+        with pytest.raises(ValueError, match="infinite" if broken else "target"):
+            learner.fit(data.withColumn("t", F.lit(broken).cast("double")))
+        assert kept(spark) == 0
+
+
+def test_a_table_whose_partitions_are_chosen_anew_for_every_query_can_be_fitted(spark):
+    frame = table(60_000)[["a", "b", "c", "t"]].dropna().reset_index(names="key")
+    left, right = spark.createDataFrame(frame[["key", "a", "b"]]), spark.createDataFrame(frame[["key", "c", "t"]])
+    adaptive = {"advisoryPartitionSizeInBytes": "100000", "coalescePartitions.parallelismFirst": "false"}
+    changed = {f"adaptive.{name}": value for name, value in adaptive.items()}
+    changed |= {"shuffle.partitions": "16", "autoBroadcastJoinThreshold": "-1"}
+    with configured(spark, changed, "spark.sql"):
+        joined = left.join(right, "key")
+        parts = {chosen.rdd.getNumPartitions() for chosen in (joined.select("a"), joined)}
+        learner = RFFBLRRegressor(featuresCols=["a", "b", "c"], targetCols=["t"], **SETTINGS)
+        model = learner.fit(joined)
+    assert len(parts) == 2 and model.estimator.check_.r2 > 0.5
+    assert kept(spark) == 0
 
 
 def test_transform_adds_columns(spark, fitted, files, tmp_path, command):
