@@ -1,9 +1,9 @@
 """Seconds of a fit by Dask and by Spark, two workers of one core each, beside the stream of one machine on the same files.
 
-    python run.py [--rows 1000000] [--partitions 16] [--features 256] [--steps 2] [--engines stream,dask,spark]
+    python run.py [--rows 1000000] [--partitions 16] [--features 256] [--steps 2] [--fits 1] [--engines stream,dask,spark]
 
-Every engine runs in a process of its own, on loopback, one after the other. raw/results.jsonl gets a line for each; with
-`python run.py --table` table.md is made of it and of nothing else.
+Every engine runs in a process of its own, on loopback, one after the other, and fits the same rows so many times in one session.
+raw/results.jsonl gets a line for each; with `python run.py --table` table.md is made of it and of nothing else.
 """
 
 import argparse
@@ -51,29 +51,39 @@ def files_of(rows: int, partitions: int) -> pathlib.Path:
     return folder
 
 
-def processor_seconds() -> float:
-    """Of all processes that this run has started, and have not ended unnoticed."""
-    mark, total = f"{MARK}={os.environ[MARK]}".encode(), 0
+def processor_seconds() -> dict[str, float]:
+    """Of all processes that this run has started, and have not ended unnoticed, by what they are."""
+    mark, total = f"{MARK}={os.environ[MARK]}".encode(), dict.fromkeys(["this process", "Java", "workers"], 0.0)
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
-                total += sum(int(field) for field in fields[11:15])
+                java = b"java" in (process / "cmdline").read_bytes().split(b"\0")[0]
+                what = "this process" if process.name == str(os.getpid()) else "Java" if java else "workers"
+                total[what] += sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
         except OSError:
             continue
-    return total / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 class Clock:
-    """Seconds and processor seconds at the end of each step."""
+    """Seconds and processor seconds at the end of each step of each fit."""
 
     def __init__(self) -> None:
+        self.fits: list[dict[str, list[float]]] = []
+
+    def begin(self) -> None:
+        """A fit."""
         self.steps: dict[str, list[float]] = {}
+        self.fits.append({"steps": self.steps})
         self.start = (time.monotonic(), processor_seconds())
 
     def at(self, step: str) -> None:
-        wall, cpu = time.monotonic() - self.start[0], processor_seconds() - self.start[1]
-        self.steps.setdefault(step, [round(wall, 2), round(cpu, 2)])
+        now = processor_seconds()
+        wall, spent = time.monotonic() - self.start[0], {what: now[what] - self.start[1][what] for what in now}
+        self.steps.setdefault(step, [round(wall, 2), round(sum(spent.values()), 2)])
+        if step == "fitted":
+            self.fits[-1]["processor"] = {what: round(seconds, 2) for what, seconds in spent.items()}
 
     def after(self, module, function: str, step: str) -> None:
         """Notes the time when a function of the driver returns."""
@@ -87,7 +97,7 @@ class Clock:
         setattr(module, function, timed)
 
 
-def stream(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
+def stream(folder: pathlib.Path, settings: dict, fits: int) -> tuple[Clock, str]:
     from rffblr import RFFBLRRegressor, _progress
 
     clock = Clock()
@@ -100,12 +110,14 @@ def stream(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
         return False
 
     _progress.Steps.passed = passed
-    model = RFFBLRRegressor(**settings, n_jobs=2, verbose=1).fit_files(folder, TARGETS)
-    clock.at("fitted")
+    for _ in range(fits):
+        clock.begin()
+        model = RFFBLRRegressor(**settings, n_jobs=2, verbose=1).fit_files(folder, TARGETS)
+        clock.at("fitted")
     return clock, model.model_.to_json()
 
 
-def with_dask(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
+def with_dask(folder: pathlib.Path, settings: dict, fits: int) -> tuple[Clock, str]:
     import dask.dataframe as dd
     from distributed import Client
     from rffblr import _progress
@@ -122,21 +134,24 @@ def with_dask(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
             clock.at({"learned from a sample": "learned", "added up": "fitted"}.get(text, "counted"))
 
         _progress.Bar.finish = finish
-        table = dd.read_parquet(folder)
-        model = RFFBLRRegressor(**settings, n_jobs=2, verbose=1).fit_table(table, TARGETS, keep_sample=False)
-        clock.at("fitted")
+        for _ in range(fits):
+            clock.begin()
+            table = dd.read_parquet(folder)
+            model = RFFBLRRegressor(**settings, n_jobs=2, verbose=1).fit_table(table, TARGETS, keep_sample=False)
+            clock.at("fitted")
     return clock, model.model_.to_json()
 
 
-def with_spark(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
+def with_spark(folder: pathlib.Path, settings: dict, fits: int) -> tuple[Clock, str]:
     os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     from pyspark.sql import SparkSession
-    from rffblr import _cluster, spark
+    from rffblr import _cluster, _spark, spark
 
     configuration = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.executor.memory": "1g",
         "spark.driver.maxResultSize": "2g",
         "spark.sql.files.openCostInBytes": str(128 << 20),  # a partition for each file
@@ -151,8 +166,10 @@ def with_spark(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
     # Beyond start-up: Python and its libraries are loaded on the executors.
     table.limit(2).mapInPandas(lambda frames: frames, table.schema).collect()
     clock = Clock()
-    clock.after(spark, "_counts", "counted")
+    clock.after(_spark, "counts", "counted")
+    clock.after(_spark, "_merged", "summed up")
     clock.after(_cluster, "planned", "learned")
+    clock.after(_cluster, "merged_sums", "added")
     learner = spark.RFFBLRRegressor(
         featuresCols=[name for name in table.columns if name not in TARGETS],
         targetCols=TARGETS,
@@ -160,8 +177,10 @@ def with_spark(folder: pathlib.Path, settings: dict) -> tuple[Clock, str]:
         maxIter=settings["max_iterations"],
         threads=2,
     )
-    model = learner.fit(table)
-    clock.at("fitted")
+    for _ in range(fits):
+        clock.begin()
+        model = learner.fit(table)
+        clock.at("fitted")
     session.stop()
     return clock, model.estimator.model_.to_json()
 
@@ -177,8 +196,8 @@ def one(options: argparse.Namespace) -> None:
 
     warnings.simplefilter("ignore")
     settings = {"form": rffblr.Drawn(features=options.features), "max_iterations": options.steps}
-    clock, text = ENGINES[options.one](files_of(options.rows, options.partitions), settings)
-    print("RESULT " + json.dumps({"steps": clock.steps, "model": hashlib.sha256(text.encode()).hexdigest()}))
+    clock, text = ENGINES[options.one](files_of(options.rows, options.partitions), settings, options.fits)
+    print("RESULT " + json.dumps({"fits": clock.fits, "model": hashlib.sha256(text.encode()).hexdigest()}))
 
 
 def table() -> None:
@@ -205,6 +224,7 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=16)
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("--steps", type=int, default=2, help="of learning, at most")
+    parser.add_argument("--fits", type=int, default=1, help="in one session, one after the other")
     parser.add_argument("--engines", default="stream,dask,spark")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--table", action="store_true")
@@ -217,7 +237,7 @@ def main() -> None:
     run = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     RESULTS.parent.mkdir(exist_ok=True)
     for engine in options.engines.split(","):
-        settings = {name: str(getattr(options, name)) for name in ["rows", "partitions", "features", "steps"]}
+        settings = {name: str(getattr(options, name)) for name in ["rows", "partitions", "features", "steps", "fits"]}
         line = [word for name, value in settings.items() for word in (f"--{name}", value)]
         environment = os.environ | {MARK: f"{run}-{engine}"}
         command = [sys.executable, str(pathlib.Path(__file__)), "--one", engine, *line]
@@ -231,7 +251,7 @@ def main() -> None:
         record |= {"load_before": round(load, 1), **json.loads(found[0].removeprefix("RESULT "))}
         with RESULTS.open("a") as file:
             file.write(json.dumps(record) + "\n")
-        print(engine, record["steps"], flush=True)
+        print(engine, *record["fits"], sep="\n", flush=True)
 
 
 if __name__ == "__main__":
