@@ -61,7 +61,7 @@ pub(super) fn expect_room(sums: &Accumulator, targets: MatRef<'_, f64>, rows: u6
         plural(all, "pattern")
     );
     let remedy = "ask for fewer features, or fit targets that are missing in different rows to models of their own";
-    Ok(require(bytes(&needs, rows, apart), what, remedy).map_err(crate::data::EncodeError::from)?)
+    Ok(require(bytes(&needs, rows, apart), what, remedy)?)
 }
 
 #[cfg(test)]
