@@ -128,6 +128,22 @@ export function visits() {
   });
 }
 
+/** A text of 119 levels with long names that differ in the middle, at the end or by a digit, and an input and a target whose names are long too. */
+function manyLevels() {
+  const draw = (n, d) => (((Math.sin(n * 12.9898 + d * 78.233) * 43758.5453) % 1) + 1) % 1;
+  const sides = ["northern", "southern", "eastern", "western"];
+  return Array.from({ length: 357 }, (_, n) => {
+    const level = n % 119;
+    const place = `Administrative district ${level + 1} of the ${sides[level % 4]} provinces and islands`;
+    const years = 40 * draw(n, 0);
+    return {
+      "district in which the household was registered at the time of the survey": place,
+      "years_since_the_household_was_first_registered_anywhere": years.toFixed(2),
+      "expenditure of the household on food and drinks in the last month": (50 + 6 * Math.sin(level) + years / 4 + 3 * draw(n, 1)).toFixed(3),
+    };
+  });
+}
+
 /** Six targets with long names that differ at their ends. */
 function sixTargets() {
   return Array.from({ length: 60 }, (_, n) => {
@@ -150,6 +166,7 @@ export function makeReports() {
   writeFileSync(join(folder, "skewed-labels.csv"), "name,label,unit\nstay,Length of stay,days\n");
   writeFileSync(join(folder, "six.csv"), csv(sixTargets()));
   writeFileSync(join(folder, "visits.csv"), csv(visits()));
+  writeFileSync(join(folder, "levels.csv"), csv(manyLevels()));
   const fit = (name, ...flags) =>
     rffblr("fit", "train.csv", "--targets", "last:2", "-o", `${name}.json`, "-q", ...flags);
   fit("kernel", "--weight", "weight");
@@ -161,6 +178,7 @@ export function makeReports() {
   rffblr("fit", "six.csv", "--targets", "last:6", "-o", "six.json", "-q", "--check", "2");
   rffblr("fit", "visits.csv", "--targets", "y", "-o", "visits.json", "-q", "--check", "2");
   rffblr("fit", "visits.csv", "--targets", "y", "--sparsity", "0.75", "-o", "visits-sparse.json", "-q", "--check", "2");
+  rffblr("fit", "levels.csv", "--targets", "last:1", "-o", "levels.json", "-q", "--check", "2");
   const report = (page, ...words) => {
     rffblr("report", ...words, "-o", `${page}.html`, "-q");
     return join(folder, `${page}.html`);
@@ -178,6 +196,7 @@ export function makeReports() {
     wide: report("wide", "wide.json", "wide.csv"),
     skewed: report("skewed", "skewed.json", "skewed.csv", "--labels", "skewed-labels.csv"),
     six: report("six", "six.json", "six.csv"),
+    levels: report("levels", "levels.json", "levels.csv"),
     visits: report("visits", "visits.json", "visits.csv"),
     visitsWithoutRows: report("visits-without-rows", "visits-sparse.json", "visits.csv", "--no-row-data"),
   };

@@ -134,7 +134,7 @@ pub fn transforms(model: &Model) -> String {
         true => lines,
         false => format!(
             "\nLearned transformed, which predicts each row without it better; predictions and intervals are on the original \
-             scale, nugget and explanations on that of the transform:\n{lines}"
+             scale, nugget and Shapley values on that of the transform:\n{lines}"
         ),
     }
 }

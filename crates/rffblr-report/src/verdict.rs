@@ -14,6 +14,8 @@ pub(super) const FEW: usize = 50;
 const STRONG: f64 = 0.8;
 const FAIR: f64 = 0.5;
 const WEAK: f64 = 0.2;
+/// Mean error, as a share of that of the mean, below which a target of low R² is said to be predicted better than that.
+const CLOSER: f64 = 0.8;
 /// Reach of a 90 % interval, in standard errors.
 pub(super) const REACH: f64 = 1.644_853_626_951_472_2;
 
@@ -176,7 +178,7 @@ fn with_range(share: f64, se: f64) -> String {
 fn judged(model: &Model, marks: &Marks, basis: String, labels: &Labels) -> Verdict {
     let names = model.target_names();
     let (mut strong, mut fair, mut weak, mut none) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut constant, mut few) = (Vec::new(), Vec::new());
+    let (mut constant, mut few, mut closer) = (Vec::new(), Vec::new(), Vec::new());
     let mut targets = Vec::new();
     for (c, (name, task)) in names.iter().zip(&marks.tasks).enumerate() {
         let called = labels.name(name);
@@ -188,6 +190,11 @@ fn judged(model: &Model, marks: &Marks, basis: String, labels: &Labels) -> Verdi
             Grade::Fair => fair.push(score),
             Grade::Weak => weak.push(score),
             Grade::None => none.push(score),
+        }
+        let mean_error = marks.methods[2].mae[c];
+        if matches!(grade, Grade::Weak | Grade::None) && task.mae < CLOSER * mean_error {
+            let [own, mean] = [task.mae, mean_error].map(|error| labels.amount(name, error));
+            closer.push(format!("{called} (off by {own} on average, the mean by {mean})"));
         }
         if task.observed < FEW {
             few.push(format!("{called} ({})", task.observed));
@@ -236,7 +243,13 @@ fn judged(model: &Model, marks: &Marks, basis: String, labels: &Labels) -> Verdi
             ("Hardly better than the mean", none),
             ("Nothing to judge by, as the target never varies", constant),
         ]),
-        warnings: lines(vec![("Few values to judge by, so that the scores are rough", few)]),
+        warnings: lines(vec![
+            ("Few values to judge by, so that the scores are rough", few),
+            (
+                "R² counts squared errors, which a few large ones decide; errors as such are clearly smaller than those of the mean",
+                closer,
+            ),
+        ]),
     }
 }
 

@@ -15,6 +15,26 @@ function short(value) {
 
 /** The same with two digits, for places where more would be noise. */
 const rough = (value) => short(Number(value.toPrecision(2)));
+
+/** So many significant digits, and more where numbers that differ by `step` would else look alike. */
+function resolved(value, step, least) {
+  const size = Math.abs(value);
+  if (!Number.isFinite(value) || size < 1e-3 || size >= 1e9 || !(step > 0)) return short(value);
+  const digits = Math.min(12, Math.max(least, Math.ceil(Math.log10(size / step)) + 1));
+  return digits <= 4 ? short(Number(value.toPrecision(digits))) : String(Number(value.toPrecision(digits)));
+}
+
+/** One of some numbers, so that it can be told from the others. */
+function apart(value, all, least) {
+  const numbers = [...new Set(all.filter((v) => typeof v === "number"))].sort(d3.ascending);
+  return resolved(value, d3.min(d3.pairs(numbers), ([a, b]) => b - a), least);
+}
+
+/** An amount of a target: where it varies little around a large number, digits enough to see that. */
+function amount(facts, task, value) {
+  const marks = facts.check ?? facts.quality;
+  return value === null ? "–" : resolved(value, (marks?.methods[2].rmse[task] ?? 0) / 100, 4);
+}
 const percent = (share) => (share === null ? "–" : `${Math.round(100 * share)} %`);
 const signed = (value) => `${value >= 0 ? "+" : "−"}${short(Math.abs(value))}`;
 
@@ -48,7 +68,7 @@ function ends(text, room, head) {
 
 /**
  * Names shortened to fit into so many pixels, so that each can be that of one of `all` only: from the end, else from the
- * middle, else from the front, else to what differs, else numbered.
+ * middle, else from the front, else to what differs, else with their places in the list.
  */
 function shortened(names, room, all = names) {
   const texts = names.map(String);
@@ -60,10 +80,21 @@ function shortened(names, room, all = names) {
     const cuts = texts.map((text) => (widthOf(text) <= room ? null : ends(text, room, head)));
     if (cuts.every((cut) => !cut || means(cut) === 1)) return texts.map((text, i) => (cuts[i] ? cuts[i].join("…") : text));
   }
-  const own = differing(known);
-  const middles = texts.map((text) => own.get(text));
-  if (middles.every((text) => widthOf(text) <= room)) return middles;
-  return texts.map((text, i) => (widthOf(text) <= room ? text : `${ends(text, room - widthOf(i + 1), 1)[0]}…${i + 1}`));
+  for (const own of [differing(known), ...differingWords(known)]) {
+    const middles = texts.map((text) => own.get(text));
+    if (new Set(own.values()).size === known.length && middles.every((text) => widthOf(text) <= room)) return middles;
+  }
+  return texts.map((text, i) => (widthOf(text) <= room ? text : `${ends(text, room - widthOf(`#${i + 1}`), 1)[0]}…#${i + 1}`));
+}
+
+/** Names without the words that all of them have, then the words at one place of what is left, and of each only the letters that differ. */
+function differingWords(names) {
+  const words = names.map((name) => name.split(/\s+/));
+  const everywhere = new Set(words[0].filter((word) => words.every((own) => own.includes(word))));
+  const left = words.map((own) => own.filter((word) => !everywhere.has(word)));
+  const joined = words.map((own) => own.map((word) => (everywhere.has(word) ? "…" : word)).join(" ").replace(/…( …)*/g, "…"));
+  const places = d3.range(d3.min(left, (own) => own.length) ?? 0).map((k) => left.map((own) => `…${own[k]}…`));
+  return [joined, ...places].map((texts) => new Map(names.map((name, i) => [name, texts[i]])));
 }
 
 /** What each of several names has between their common beginning and their common end, from word to word. */
@@ -139,7 +170,22 @@ function plot(width, options) {
     ...options,
     style: { fontSize: "12px", background: "transparent", overflow: "visible", ...options.style },
   });
+  for (const axis of drawn.querySelectorAll('[aria-label="x-axis tick label"]')) thinned(axis);
   return drawn;
+}
+
+/** Leaves every second label of an axis away, or more, until none touches the next; names that stand upright stay. */
+function thinned(axis) {
+  const labels = [...axis.querySelectorAll("text")].map((text) => {
+    const [x] = /translate\(([-\d.e]+)/.exec(text.getAttribute("transform"))?.slice(1) ?? [NaN];
+    return { text, x: Number(x), half: widthOf(text.textContent) / 2 + 3, upright: /rotate\(-?[1-9]/.test(text.getAttribute("transform")) };
+  });
+  if (labels.length < 3 || labels.some(({ x, upright }) => Number.isNaN(x) || upright)) return;
+  labels.sort((a, b) => a.x - b.x);
+  const touch = (every) => d3.pairs(labels.filter((_, i) => i % every === 0)).some(([a, b]) => a.x + a.half > b.x - b.half);
+  let every = 1;
+  while (every < labels.length && touch(every)) every++;
+  labels.forEach(({ text }, i) => i % every && text.remove());
 }
 
 /** Where ticks are along an input, between two ends so many pixels apart: dates need more room than numbers. */

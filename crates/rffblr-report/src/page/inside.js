@@ -75,11 +75,17 @@ const INSIDE_FIGURES = [
       "drops fast, the function can change fast.",
     finding: (facts, task) => {
       const [first] = kernelFor(facts, task).profiles;
-      const reach = first?.distance.find((_, i) => first.kernel[i] < 0.5);
-      return first
-        ? `The function of ${targetName(facts, task)} can change fastest along ${facts.columns[first.input]}` +
-            (reach === undefined ? "." : `: points ${short(reach)} apart are correlated by less than one half.`)
-        : "The function is straight lines alone.";
+      if (!first) return "The function is straight lines alone.";
+      const { input, level } = columnOf(facts, first.input);
+      const along = `The function of ${targetName(facts, task)} can change fastest along ${facts.columns[first.input]}`;
+      if (level) {
+        const beyond = Math.max(1, first.distance.findIndex((d) => d >= 1));
+        return `${along}: with and without it the function is correlated by ${first.kernel[beyond].toFixed(2)}.`;
+      }
+      const reach = first.distance.find((_, i) => first.kernel[i] < 0.5);
+      const days = input !== null && isDate(facts, input) && first.input === facts.learned.inputs[input].columns[0];
+      const unit = days ? " days" : input !== null && facts.input_labels[input][1] ? ` ${facts.input_labels[input][1]}` : "";
+      return along + (reach === undefined ? "." : `: points ${short(reach)}${unit} apart are correlated by less than one half.`);
     },
     needs: (facts) => (facts.inside.kernels.some((kernel) => kernel.profiles.length) ? null : "the function is straight lines alone"),
     table: (facts, task) => kernelOf(facts, task),
@@ -293,11 +299,21 @@ function sharedBy(facts, task) {
   return ` The targets have ${facts.inside.kernels.length} kernels; this one serves ${names.join(", ")}.`;
 }
 
+/** The input that a column belongs to, as far as that is known, and whether the column marks one of its levels or its gaps. */
+function columnOf(facts, column) {
+  const input = facts.learned?.inputs.findIndex((d) => d.columns.includes(column)) ?? -1;
+  if (input < 0) return { input: null, level: false };
+  const { columns, number } = facts.learned.inputs[input];
+  return { input, level: !number || (columns.length === 2 && column === columns[1]) };
+}
+
 function kernelOf(facts, task) {
   const { profiles, targets } = kernelFor(facts, task);
   return profiles.flatMap((profile) => {
+    // A mark is 0 or 1: no two points are farther apart.
+    const most = columnOf(facts, profile.input).level ? Math.max(2, profile.distance.filter((d) => d <= 1).length + 1) : Infinity;
     const line = (view, values) =>
-      profile.distance.map((distance, i) => ({
+      profile.distance.slice(0, most).map((distance, i) => ({
         input: facts.columns[profile.input],
         view,
         distance,

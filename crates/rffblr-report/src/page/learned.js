@@ -210,7 +210,7 @@ const LEARNED_FIGURES = [
       const what = `${meanOf(facts, task)} prediction of ${targetName(facts, task)}`;
       if (!first) return `No input changes the ${what} by itself.`;
       const ends = d3.extent(first.points, (d) => d.mean);
-      return `Over the values of ${first.name} the ${what} goes from ${short(ends[0])} to ${short(ends[1])}${ofTarget(facts, task)}.`;
+      return `Over the values of ${first.name} the ${what} lies between ${amount(facts, task, ends[0])} and ${amount(facts, task, ends[1])}${ofTarget(facts, task)}.`;
     },
     needs: needsLearned,
     table: (facts, task) =>
@@ -251,8 +251,8 @@ const LEARNED_FIGURES = [
       const [a, b] = inputs.map((i) => inputName(facts, i));
       const top = cells.reduce((best, d) => (best && best.mean >= d.mean ? best : d), null);
       return top
-        ? `Of ${a} and ${b}, the ${meanOf(facts, task)} prediction of ${targetName(facts, task)} is highest (${short(top.mean)}${ofTarget(facts, task)}) at ` +
-          `${label(facts, inputs[0], top.first)} and ${label(facts, inputs[1], top.second)}.`
+        ? `Of ${a} and ${b}, the ${meanOf(facts, task)} prediction of ${targetName(facts, task)} is highest (${amount(facts, task, top.mean)}${ofTarget(facts, task)}) at ` +
+          `${label(facts, inputs[0], top.first, cells.map((d) => d.first))} and ${label(facts, inputs[1], top.second, cells.map((d) => d.second))}.`
         : `No row is near any pair of values of ${a} and ${b}.`;
     },
     needs: (facts) =>
@@ -260,17 +260,26 @@ const LEARNED_FIGURES = [
     table: surfaceOf,
     draw(facts, task, whole) {
       const width = Math.min(whole, 640);
-      const cells = surfaceOf(facts, task);
+      const everything = surfaceOf(facts, task);
+      const kept = facts.learned.surfaces[task].inputs.map((input) => frequent(facts, input, SURFACE));
+      const cells = everything.filter((d) => kept[0](d.first) && kept[1](d.second));
       const seen = cells.filter((d) => d.rows > 0);
       const { inputs } = facts.learned.surfaces[task];
       const [low, high] = d3.extent(seen, (d) => d.mean);
       const middle = (low + high) / 2,
         reach = Math.max((high - low) / 2, 1e-12);
       const [x, y] = ["first", "second"].map((key) => [...new Set(cells.map((d) => d[key]))]);
-      const tick = (i) => (v) => clipped(12)(label(facts, inputs[i], v));
+      const written = (i) => (v) => label(facts, inputs[i], v, i ? y : x);
+      const names = [x, y].map((axis, i) => {
+        const all = everything.map((d) => (i ? d.second : d.first)).filter((v) => typeof v === "string");
+        const texts = axis.map(written(i));
+        const room = Math.min(i ? 130 : 90, width / 4);
+        return new Map(axis.map((v, k) => [v, (all.length ? shortened(texts, room, [...new Set([...texts, ...all])]) : texts)[k]]));
+      });
+      const tick = (i) => (v) => names[i].get(v);
       const widest = (axis, i) => d3.max(axis, (v) => widthOf(tick(i)(v)));
       const room = widest(y, 1);
-      const every = (axis, most) => axis.filter((_, i) => i % Math.ceil(axis.length / Math.max(1, Math.min(6, most))) === 0);
+      const every = (axis, most) => axis.filter((_, i) => i % Math.ceil(axis.length / Math.max(1, Math.min(typeof axis[0] === "string" ? SURFACE + 1 : 6, most))) === 0);
       const paint = {
         fill: (value) => (value > middle ? "var(--two)" : "var(--one)"),
         fillOpacity: (value) => Math.abs(value - middle) / reach,
@@ -296,7 +305,7 @@ const LEARNED_FIGURES = [
             type: "band",
             label: `↑ ${inputAxis(facts, inputs[1])}`,
             domain: [...y].reverse(),
-            ticks: every(y, 6),
+            ticks: every(y, SURFACE + 1),
             tickFormat: tick(1),
             labelAnchor: "top",
             labelOffset: Math.max(40, 14 + room),
@@ -311,9 +320,9 @@ const LEARNED_FIGURES = [
               tip: true,
               title: (d) =>
                 [
-                  `${inputName(facts, inputs[0])} ${label(facts, inputs[0], d.first)}`,
-                  `${inputName(facts, inputs[1])} ${label(facts, inputs[1], d.second)}`,
-                  short(d.mean),
+                  `${inputName(facts, inputs[0])} ${written(0)(d.first)}`,
+                  `${inputName(facts, inputs[1])} ${written(1)(d.second)}`,
+                  amount(facts, task, d.mean),
                   `${d.rows} rows near`,
                 ].join("\n"),
             }),
@@ -330,7 +339,7 @@ const LEARNED_FIGURES = [
           marginTop: 4,
           marginBottom: 44,
           padding: 0,
-          x: { type: "band", domain: steps, ticks: [steps[0], steps[5], steps[10]], tickFormat: (v) => short(Number(v.toPrecision(3))), label: targetAxis(facts, task) },
+          x: { type: "band", domain: steps, ticks: [steps[0], steps[5], steps[10]], tickFormat: (v) => apart(v, steps, 3), label: targetAxis(facts, task) },
           marks: [
             Plot.cellX(steps, { x: (d) => d, fill: paint.fill, fillOpacity: paint.fillOpacity }),
             Plot.frame({ stroke: "var(--edge)" }),
@@ -338,6 +347,9 @@ const LEARNED_FIGURES = [
           opacity: { type: "identity" },
           color: { type: "identity" },
         }),
+        ...(cells.length < everything.length
+          ? [element("p", { className: "read", textContent: `Of a text with more than ${SURFACE} levels the most frequent ones; the CSV has all.` })]
+          : []),
         ...(seen.length < cells.length
           ? [element("p", { className: "read legend" }, element("i", { className: "hatched" }), " no row is near")]
           : []),
@@ -346,10 +358,10 @@ const LEARNED_FIGURES = [
   },
 ];
 
-/** A value of an input in a tip or at an axis: two digits are enough, but a date needs its day. */
-function label(facts, input, value) {
+/** A value of an input in a tip or at an axis: with as many digits as tell it from the others, but a date needs its day. */
+function label(facts, input, value, all) {
   if (typeof value !== "number") return value;
-  return isDate(facts, input) ? tickOf(facts, input)(value) : rough(value);
+  return isDate(facts, input) ? tickOf(facts, input)(value) : apart(value, all, 2);
 }
 
 const writtenCell = (facts, input, value) => (isDate(facts, input) ? writtenValue(facts, input, value) : value);
@@ -444,6 +456,18 @@ function curvesOf(facts, task) {
   return kept.length ? kept : curves.slice(0, 1);
 }
 
+/** Whether a value of an input is shown where there is room for so many: of a text, the levels of most rows. */
+function frequent(facts, input, most) {
+  const { counts } = facts.learned.inputs[input];
+  if (counts.length <= most) return () => true;
+  const axis = facts.learned.surfaces.flatMap((surface) => (surface ? surface.inputs.map((own, k) => [own, surface.at[k].labels]) : []));
+  const labels = axis.find(([own]) => own === input)[1];
+  const best = new Set(d3.sort(d3.range(counts.length), (i) => -counts[i]).slice(0, most).map((i) => labels[i]));
+  return (value) => best.has(value);
+}
+
+/** Most levels of a text in a picture of two inputs. */
+const SURFACE = 12;
 /** Most levels of a text that are shown one below the other. */
 const LEVELS = 12;
 

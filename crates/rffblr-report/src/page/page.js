@@ -114,7 +114,7 @@ function factLines() {
     lines.push(
       named.length
         ? `Missing cells, of ${gaps.rows} rows: ${list.join(", ")}${named.length > 6 ? ` and ${named.length - 6} more columns` : ""}.`
-        : "No cell is missing.",
+        : `No cell of ${gaps.rows === 1 ? "this row" : `these ${gaps.rows} rows`} is missing.`,
     );
   }
   lines.push(privacy());

@@ -17,13 +17,13 @@ const SINGLE_FIGURES = [
       const i = Math.min(this.row, facts.local.rows.length - 1);
       const at = facts.local.rows[i];
       const { number, mean, observed, lower, upper } = facts.quality.rows;
-      const seen = observed[task][at] === null ? "not observed" : `observed ${short(observed[task][at])}`;
+      const seen = observed[task][at] === null ? "not observed" : `observed ${amount(facts, task, observed[task][at])}`;
       const parts = facts.local.parts[task][i].map(([input, value]) => [inputName(facts, input), value]);
       if (facts.local.others) parts.push([counted(facts.local.others, "other input"), facts.local.rest[task][i]]);
       const first = d3.greatest(parts, ([, value]) => Math.abs(value));
       return (
-        `Row ${number[at]}: predicted ${short(mean[task][at])}${ofTarget(facts, task)} ` +
-        `(${short(lower[task][at])} to ${short(upper[task][at])}), ${seen}` +
+        `Row ${number[at]}: predicted ${amount(facts, task, mean[task][at])}${ofTarget(facts, task)} ` +
+        `(${amount(facts, task, lower[task][at])} to ${amount(facts, task, upper[task][at])}), ${seen}` +
         (first ? `; largest part: ${first[0]} (${signed(first[1])}${ofTarget(facts, task)}).` : ".")
       );
     },
@@ -166,7 +166,8 @@ function waterfall(facts, task, i, width) {
   const has = observed !== null;
   // Of a transformed target the median is taken apart, which need not be the number predicted.
   const median = isTransformed(facts, task);
-  const apart = median && short(level) !== short(mean[task][at]);
+  const value = (number) => amount(facts, task, number);
+  const elsewhere = median && value(level) !== value(mean[task][at]);
   const unit = ofTarget(facts, task);
   return [
     plot(width, {
@@ -207,9 +208,9 @@ function waterfall(facts, task, i, width) {
     element("p", {
       className: "note",
       textContent:
-        `Thin line: ${median ? "typical" : "average"} prediction ${short(base)}; green: ${median ? "median" : "prediction"} ${short(level)}` +
-        `${has ? `; dashed: observed ${short(observed)}` : ""}${unit}.` +
-        (apart ? ` The number predicted is the mean, ${short(mean[task][at])}${unit}, which lies elsewhere as the distribution is skewed.` : ""),
+        `Thin line: ${median ? "typical" : "average"} prediction ${value(base)}; green: ${median ? "median" : "prediction"} ${value(level)}` +
+        `${has ? `; dashed: observed ${value(observed)}` : ""}${unit}.` +
+        (elsewhere ? ` The number predicted is the mean, ${value(mean[task][at])}${unit}, which lies elsewhere as the distribution is skewed.` : ""),
     }),
   ];
 }

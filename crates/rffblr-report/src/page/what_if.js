@@ -204,9 +204,9 @@ function drawWhatIf(facts, order) {
     answer.dataset.lower = interval ? interval[0] : "";
     answer.dataset.upper = interval ? interval[1] : "";
     answer.replaceChildren(
-      `${targetName(facts, task)}: ${short(mean)}${ofTarget(facts, task)}`,
+      `${targetName(facts, task)}: ${amount(facts, task, mean)}${ofTarget(facts, task)}`,
       element("small", {
-        textContent: interval ? `${short(interval[0])} to ${short(interval[1])} with 90 % probability` : "",
+        textContent: interval ? `${amount(facts, task, interval[0])} to ${amount(facts, task, interval[1])} with 90 % probability` : "",
       }),
     );
     flag();
@@ -263,9 +263,9 @@ function drawWhatIf(facts, order) {
       const interval = c === task ? intervalOf(found) : all ? intervalOf(predictAt(values, c)) : null;
       return [
         name,
-        short(before),
-        short(after),
-        interval ? `${short(interval[0])} to ${short(interval[1])}` : "–",
+        amount(facts, c, before),
+        amount(facts, c, after),
+        interval ? `${amount(facts, c, interval[0])} to ${amount(facts, c, interval[1])}` : "–",
         signed(after - before),
       ];
     });
@@ -273,7 +273,7 @@ function drawWhatIf(facts, order) {
     table.querySelectorAll("tbody tr")[task].className = "chosen";
     const changed = fields.filter((field) => values[field.name] !== start[field.name]);
     if (!changed.length) {
-      change.replaceChildren(element("p", { className: "read", textContent: "Nothing is changed yet: move a slider." }));
+      change.replaceChildren(element("p", { className: "read", textContent: "Nothing is changed yet: change an input." }));
       return;
     }
     const at = (some) => {
