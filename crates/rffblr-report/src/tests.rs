@@ -11,6 +11,8 @@ use rffblr_methods::evaluate::check;
 use rffblr_methods::folds::Folds;
 use std::ops::ControlFlow;
 
+mod units;
+
 fn wave(n: usize, d: usize) -> f64 {
     ((n * (2 * d + 3)) as f64 * 0.7).sin() + 0.1 * ((n * 13 + d) as f64).cos()
 }
@@ -216,7 +218,15 @@ fn parts_do_not_hold_all_rows_and_dates_are_dates() {
     assert_eq!(rock, [("0", 54), ("1", 6)]);
     let days = of("day");
     assert!(days.len() == 4 && days.iter().any(|(value, _)| value.starts_with("2024-01-01 to 2024-0")), "{days:?}");
-    assert_eq!(facts["since"], serde_json::json!([null, null, 1_704_067_200.0]));
+    assert_eq!(
+        facts["dates"],
+        serde_json::json!([null, null, { "since": 1_704_067_200.0, "times": false, "clock": false }])
+    );
+    // What the panel takes for the ends of the data is not rounded.
+    let edges = numbers(&facts["learned"]["inputs"][1]["histogram"]["edges"]);
+    let own: Vec<f64> = (0..60).map(|n| wave(n, 1)).collect();
+    let ends = own.iter().fold((f64::MAX, f64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+    assert_eq!((edges[0], edges[edges.len() - 1]), ends);
 }
 
 #[test]

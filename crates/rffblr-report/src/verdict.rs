@@ -163,7 +163,15 @@ fn sentence(note: &str) -> String {
 
 /// A share as whole percents; nothing below zero is explained.
 pub(super) fn percent(share: f64) -> String {
-    if share.is_nan() { "–".into() } else { format!("{:.0}\u{a0}%", 100.0 * share.clamp(0.0, 1.0)) }
+    if share.is_nan() { "–".into() } else { format!("{}\u{a0}%", whole(share)) }
+}
+
+/// The number of percents: what is nearly all is not said to be all.
+fn whole(share: f64) -> String {
+    match 100.0 * share.clamp(0.0, 1.0) {
+        nearly if (99.5..100.0).contains(&nearly) => format!("{:.1}", nearly.min(99.9)),
+        percent => format!("{percent:.0}"),
+    }
 }
 
 /// A share with its 90 % range, where that is known.
@@ -171,7 +179,6 @@ fn with_range(share: f64, se: f64) -> String {
     if se.is_nan() {
         return percent(share);
     }
-    let whole = |share: f64| format!("{:.0}", 100.0 * share.clamp(0.0, 1.0));
     format!("{} ({} to {})", percent(share), whole(share - REACH * se), whole(share + REACH * se))
 }
 
