@@ -9,6 +9,7 @@ mod encode;
 mod errors;
 mod file;
 mod fit;
+mod formats;
 mod large;
 mod prediction;
 mod reference;
