@@ -22,16 +22,22 @@ impl Level {
         if let Some(level) = tests::FORCED.get() {
             return level;
         }
+        [Level::Avx512, Level::Avx2].into_iter().find(|level| level.is_here()).unwrap_or(Level::Plain)
+    }
+
+    /// Whether this machine has its instructions.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    pub(crate) fn is_here(self) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("fma") {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
-                return Level::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") {
-                return Level::Avx2;
-            }
-        }
-        Level::Plain
+        let wide = match self {
+            Level::Avx512 => is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq"),
+            Level::Avx2 => is_x86_feature_detected!("avx2"),
+            Level::Plain => return true,
+        };
+        #[cfg(target_arch = "x86_64")]
+        return wide && is_x86_feature_detected!("fma");
+        #[cfg(not(target_arch = "x86_64"))]
+        return self == Level::Plain;
     }
 }
 
@@ -51,8 +57,10 @@ macro_rules! vectorised {
                 fn avx2($($argument: $type),*) $(-> $output)? {
                     $body($($argument),*)
                 }
-                match crate::simd::Level::best() {
-                    // SAFETY: the machine has these instructions.
+                let level = crate::simd::Level::best();
+                debug_assert!(level.is_here(), "{level:?}");
+                match level {
+                    // SAFETY: the machine has these instructions, or else the level would be another.
                     crate::simd::Level::Avx512 => return unsafe { avx512($($argument),*) },
                     // SAFETY: as above.
                     crate::simd::Level::Avx2 => return unsafe { avx2($($argument),*) },

@@ -68,7 +68,8 @@ fn every_dependency_has_an_allowed_licence_and_source() {
     }
 }
 
-/// Every place that the compiler cannot check says why it is sound.
+/// Every place that the compiler cannot check says why it is sound; a lint in `./check` sees the places, this also those that are
+/// compiled for other systems.
 #[test]
 fn unsafe_code_has_its_proof() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -59,6 +59,7 @@ impl Clone for Matrix {
     fn clone(&self) -> Matrix {
         let cuda = Cuda(self.data.device.clone());
         let copy = cuda.uninitialised(self.rows, self.columns);
+        debug_assert_eq!(copy.data.bytes, self.data.bytes);
         cuda.with(|inner| {
             // SAFETY: both have that many bytes.
             done(unsafe { driver::memcpy_dtod_async(copy.data.at, self.data.at, self.data.bytes, inner.stream) });
@@ -217,6 +218,7 @@ impl Cuda {
         if rows == 0 || columns == 0 {
             return;
         }
+        debug_assert!(c.holds(rows, columns) && a.holds(rows, inner) && b.holds(inner, columns));
         let beta = if mode == Accumulate::Add { 1.0 } else { 0.0 };
         let (rows, columns, inner) = (int(rows), int(columns), int(inner));
         self.with(|device| {
@@ -259,6 +261,8 @@ impl Cuda {
         if rows == 0 || columns == 0 {
             return;
         }
+        let order = if side == LEFT { rows } else { columns };
+        debug_assert!(b.holds(rows, columns) && l.holds(order, order));
         let (rows, columns) = (int(rows), int(columns));
         self.with(|inner| {
             // SAFETY: the callers name shapes that lie within the matrices, and as much of the factor as the side asks.
@@ -306,6 +310,7 @@ impl Cuda {
 
     /// The factor in the place of a matrix; `None` if a pivot is not positive.
     fn factorise(&self, a: Matrix) -> Option<Matrix> {
+        debug_assert_eq!(a.rows, a.columns);
         let n = int(a.rows);
         let lower = solver::cublasFillMode_t::CUBLAS_FILL_MODE_LOWER;
         let mut size = 0;
@@ -362,13 +367,16 @@ impl Matrix {
 #[derive(Clone, Copy)]
 struct At {
     first: *mut f64,
+    /// Numbers from there to the end of the matrix.
+    left: usize,
     stride: i32,
     transposed: bool,
 }
 
 impl At {
     fn of(matrix: &Matrix) -> At {
-        At { first: pointer(matrix), stride: int(matrix.rows.max(1)), transposed: false }
+        let left = matrix.rows * matrix.columns;
+        At { first: pointer(matrix), left, stride: int(matrix.rows.max(1)), transposed: false }
     }
 
     fn side(side: Side<'_, Matrix>) -> At {
@@ -385,12 +393,19 @@ impl At {
     /// From one of its columns on.
     fn column(matrix: &Matrix, first: usize) -> At {
         let at = At::of(matrix);
-        At { first: at.first.wrapping_add(first * matrix.rows), ..at }
+        let skipped = first * matrix.rows;
+        At { first: at.first.wrapping_add(skipped), left: at.left.saturating_sub(skipped), ..at }
     }
 
     /// From one of its rows on.
     fn row(self, first: usize) -> At {
-        At { first: self.first.wrapping_add(first), ..self }
+        At { first: self.first.wrapping_add(first), left: self.left.saturating_sub(first), ..self }
+    }
+
+    /// Whether so many rows and columns lie within the matrix; of a transposed one those of its transpose.
+    fn holds(self, rows: usize, columns: usize) -> bool {
+        let (rows, columns) = if self.transposed { (columns, rows) } else { (rows, columns) };
+        rows == 0 || columns == 0 || (columns - 1) * self.stride as usize + rows <= self.left
     }
 }
 

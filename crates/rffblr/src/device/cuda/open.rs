@@ -139,6 +139,7 @@ impl Inner {
             let next = staging.next;
             staging.next = (next + 1) % PIECES;
             let (piece, event) = staging.pieces[next];
+            debug_assert!(size_of_val(part) <= PIECE && piece.cast::<T>().is_aligned());
             // SAFETY: the piece has room for the part, and the event says that the device has read what was there before.
             unsafe {
                 done(driver::event::synchronize(event));
@@ -165,6 +166,10 @@ impl Inner {
 }
 
 /// Compiles the kernels for the device and loads them.
+///
+/// # Safety
+///
+/// The driver is loaded and started, and a context of the device is current.
 unsafe fn kernels(device: sys::CUdevice) -> Result<BTreeMap<&'static str, sys::CUfunction>, String> {
     use sys::CUdevice_attribute::{
         CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
