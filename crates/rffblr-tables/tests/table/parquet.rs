@@ -1,6 +1,6 @@
 //! Reading Parquet files that pyarrow wrote (see `data/make_parquet.py`), and what is refused in them.
 
-use crate::common::{data, levels, numbers, same, texts};
+use crate::common::{data, error, levels, numbers, read_as, same, texts};
 use rffblr_tables::{ReadOptions, Table, TableError, read};
 
 const NAN: f64 = f64::NAN;
@@ -143,7 +143,7 @@ fn deep(levels: usize) -> Vec<u8> {
 
 #[test]
 fn columns_inside_each_other_are_refused_at_any_depth() {
-    let message = |bytes: &[u8], options| crate::common::read_as("t.parquet", bytes, options).unwrap_err().to_string();
+    let message = |bytes: &[u8], options| error(read_as("t.parquet", bytes, options));
     let plain = ReadOptions::default();
     let nested = "a nested column cannot be read; ignore the column or flatten it into plain columns";
     for levels in [2, 10, 98] {
