@@ -46,7 +46,8 @@ pub(super) fn read(source: &mut Source, options: &ReadOptions) -> Result<Table, 
         }
     }
 
-    let mut size = Size { file: &file, allowed: options.allow_expansion, row: 0, read: 0, taken: 0, granted: 0 };
+    let mut size =
+        Size { file: &file, allowed: options.allow_expansion, row: 0, read: 0, taken: 0, granted: Expansion::SMALL };
     size.row = columns.iter().map(Cells::bytes_each).sum();
     while let Some((line, text)) = lines.next()? {
         size.add_row(text.len())?;
@@ -88,7 +89,7 @@ struct Size<'a> {
     /// Bytes of all rows so far, in the file and in memory.
     read: u64,
     taken: u64,
-    /// Bytes that memory was known to have left, counted as those taken.
+    /// Bytes that may be taken without another look at the memory that is left.
     granted: u64,
 }
 
@@ -99,15 +100,11 @@ impl Size<'_> {
         self.taken += self.row;
         expect_modest(self.file, Expansion { packed: self.read, unpacked: self.taken }, self.allowed)?;
         if self.taken > self.granted {
-            // Columns grow by the half and more at once, and are copied when they do.
-            let more = Expansion::SMALL.max(self.taken);
+            // As much again is looked for at once, which columns also take while they grow.
             let what = format!("reading {}, whose rows take more than {} MB,", self.file, self.taken / 1_000_000);
-            require(
-                more as f64,
-                what,
-                "ignore columns, or write it as CSV and give a pattern such as 'data*.csv', which is read in blocks of rows",
-            )?;
-            self.granted = self.taken + more;
+            let remedy = "ignore columns, or write it as CSV and give a pattern such as 'data*.csv', which is read in blocks of rows";
+            require(self.taken as f64, what, remedy)?;
+            self.granted = 2 * self.taken;
         }
         Ok(())
     }

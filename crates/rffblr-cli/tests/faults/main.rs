@@ -369,7 +369,7 @@ fn too_little_memory_is_a_sentence() {
 
 /// A table that the memory does not hold is refused before it is taken.
 #[test]
-fn a_parquet_file_that_memory_does_not_hold_is_a_sentence() {
+fn a_file_that_memory_does_not_hold_is_a_sentence() {
     use rffblr_tables::{Column, Table, Values, write_parquet};
     let bench = Bench::new();
     let column = |d: usize| {
@@ -378,16 +378,24 @@ fn a_parquet_file_that_memory_does_not_hold_is_a_sentence() {
     };
     let table = Table::new((0..40).map(column).collect()).unwrap();
     write_parquet(&table, fs::File::create(bench.path("t.parquet")).unwrap()).unwrap();
-    let line = "fit t.parquet --targets=c0 --check=off -om.json";
-    let refused = (90_000..400_000).step_by(10_000).find_map(|kibibytes| {
-        let limited = format!("ulimit -v {kibibytes}; exec \"$0\" --threads=1 {line}");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &limited, env!("CARGO_BIN_EXE_rffblr")]).current_dir(bench.0.path());
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let ran = ended(shell.spawn().unwrap(), &limited);
-        ran.err.contains("a table of 100000 rows and 40 columns, needs about").then_some(ran)
-    });
-    assert_eq!(refused.expect("no limit was too low for the table").code, Some(3));
+    // Sparse rows, each a few bytes for two thousand zeros.
+    let attributes: String = (0..2000).map(|d| format!("@attribute c{d} numeric\n")).collect();
+    fs::write(bench.path("t.arff"), format!("@relation r\n{attributes}@data\n{}", "{0 1}\n".repeat(20_000))).unwrap();
+    for (file, needs) in [
+        ("t.parquet", "a table of 100000 rows and 40 columns, needs about"),
+        ("t.arff --allow-expansion", "whose rows take more than 67 MB, needs about"),
+    ] {
+        let refused = (90_000..400_000).step_by(10_000).find_map(|kibibytes| {
+            let line = format!("fit {file} --targets=c0 --check=off -om.json");
+            let limited = format!("ulimit -v {kibibytes}; exec \"$0\" --threads=1 {line}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &limited, env!("CARGO_BIN_EXE_rffblr")]).current_dir(bench.0.path());
+            shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let ran = ended(shell.spawn().unwrap(), &limited);
+            ran.err.contains(needs).then_some(ran)
+        });
+        assert_eq!(refused.unwrap_or_else(|| panic!("no limit was too low for {file}")).code, Some(3));
+    }
 }
 
 /// The k-th large piece of memory is not to be had.

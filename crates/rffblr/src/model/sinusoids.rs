@@ -118,7 +118,8 @@ impl Sinusoids {
         // E[1/τ] is the noise, known as well as its rows allow.
         let belief = |c: usize| {
             let half = 0.5 * problem.count[c];
-            Gamma { shape: 1.0 + half, rate: half * square(c) / (1.0 + open) }
+            // Rows of next to no weight leave it next to nothing, which is still positive.
+            Gamma { shape: 1.0 + half, rate: (half * square(c) / (1.0 + open)).max(f64::MIN_POSITIVE) }
         };
         let noise: Vec<Gamma> = (0..tasks).map(belief).collect();
         posterior.mean = mean;
