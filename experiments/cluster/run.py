@@ -202,18 +202,17 @@ def one(options: argparse.Namespace) -> None:
 
 def table() -> None:
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    out = ["| rows | partitions | features | engine | counted | learned | fitted | processor s | beside the stream | same bits |"]
-    out += ["|--:|--:|--:|---|--:|--:|--:|--:|--:|---|"]
+    names = ["rows", "partitions", "features", "engine", "fit", "counted", "learned", "fitted", "processor s", "of these Java"]
+    out = [f"| {' | '.join([*names, 'beside the stream', 'same bits'])} |", "|--:|--:|--:|---|" + "--:|" * 7 + "---|"]
     for line in lines:
         same = [other for other in lines if other["engine"] == "stream" and other["run"] == line["run"]]
-        wall, cpu = line["steps"]["fitted"]
-        ratio = f"{cpu / same[0]['steps']['fitted'][1]:.2f}×" if same else ""
         bits = "yes" if same and same[0]["model"] == line["model"] else "no"
-        step = {name: f"{line['steps'][name][0]:.1f}" if name in line["steps"] else "" for name in ["counted", "learned"]}
-        out.append(
-            f"| {line['rows']} | {line['partitions']} | {line['features']} | {line['engine']} | {step['counted']} | "
-            f"{step['learned']} | {wall:.1f} | {cpu:.1f} | {ratio} | {bits} |"
-        )
+        for number, fit in enumerate(line["fits"]):
+            wall, spent = fit["steps"]["fitted"]
+            ratio = f"{spent / same[0]['fits'][number]['steps']['fitted'][1]:.2f}×" if same else ""
+            step = [f"{fit['steps'][name][0]:.1f}" if name in fit["steps"] else "" for name in ["counted", "learned"]]
+            cells = [line[name] for name in names[:4]] + [number + 1, *step, f"{wall:.1f}", f"{spent:.1f}"]
+            out.append(f"| {' | '.join(map(str, [*cells, fit['processor']['Java'] or '', ratio, bits]))} |")
     (HERE / "table.md").write_text("\n".join(out) + "\n")
     print("\n".join(out))
 

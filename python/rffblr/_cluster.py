@@ -27,7 +27,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from . import _rffblr
-from ._frames import MISSING, _pandas_cells
+from ._frames import MISSING, _arrow_cells, _pandas_cells
 from ._rffblr import BLOCK
 
 # Partial results that one task merges.
@@ -208,19 +208,46 @@ def cells_of(job: Job, frame: Any) -> list[tuple[str, Any]]:
     """The columns of a part of the rows, of the types they have in all parts."""
     out = []
     for position, (name, text) in enumerate(job.columns):
-        column = frame.iloc[:, position]
-        cells = _pandas_cells(column)
+        if _is_pandas(frame):
+            column = frame.iloc[:, position]
+            cells, kept_as = _pandas_cells(column), column.dtype
+        else:
+            column = frame.column(position)
+            cells, kept_as = _arrow_cells(column), column.type
         if text and isinstance(cells, np.ndarray) and np.isnan(cells).all():
             cells = ([], np.full(len(cells), MISSING, dtype=np.uint32))
         if cells is None or isinstance(cells, tuple) != text:
             kind = "text" if text else "numbers"
-            raise ValueError(f"column '{name}' holds cells of type {column.dtype}, and by the table's schema {kind}")
+            raise ValueError(f"column '{name}' holds cells of type {kept_as}, and by the table's schema {kind}")
         out.append((name, cells))
     return out
 
 
+def _is_pandas(frame: Any) -> bool:
+    """Whether this is a frame of pandas, and no Arrow table."""
+    return hasattr(frame, "iloc")
+
+
+def _cut(frame: Any, start: int, stop: int) -> Any:
+    """Consecutive rows of a frame of pandas or an Arrow table."""
+    return frame.iloc[start:stop] if _is_pandas(frame) else frame.slice(start, stop - start)
+
+
+def _joined(frames: list[Any]) -> Any:
+    """The rows of all of them."""
+    if len(frames) == 1:
+        return frames[0]
+    if _is_pandas(frames[0]):
+        import pandas as pd
+
+        return pd.concat(frames, ignore_index=True)
+    import pyarrow as pa
+
+    return pa.concat_tables(frames)
+
+
 class Rows:
-    """The rows of frames, so many at a time."""
+    """The rows of frames of pandas or of Arrow tables, so many at a time."""
 
     def __init__(self, frames: Iterable[Any]) -> None:
         self._frames = iter(frames)
@@ -228,18 +255,16 @@ class Rows:
 
     def take(self, count: int) -> Any:
         """The next rows as one frame: fewer if there are no more, ``None`` if there are none."""
-        import pandas as pd
-
         taken: list[Any] = []
         while count:
             frame = self._held.pop() if self._held else next(self._frames, None)
             if frame is None:
                 break
-            part, rest = frame.iloc[:count], frame.iloc[count:]
+            part, rest = _cut(frame, 0, count), _cut(frame, count, len(frame))
             count -= len(part)
             taken += [part] if len(part) else []
             self._held = [rest] if len(rest) else []
-        return pd.concat(taken, ignore_index=True) if len(taken) > 1 else taken[0] if taken else None
+        return _joined(taken) if taken else None
 
 
 def _each_block(place: Place, frames: Iterable[Any], make: Callable[[int, int, Any], Made]) -> Iterator[Made]:
@@ -291,9 +316,9 @@ def _first_bad(frame: Any, use: Callable[[Any], object], text: str) -> tuple[int
     fine, bad = 0, len(frame)
     while bad - fine > 1:
         middle = (fine + bad) // 2
-        fine, bad = (fine, middle) if fault(frame.iloc[:middle]) else (middle, bad)
-    alone = fault(frame.iloc[fine:bad])
-    if alone is None or (fine == 0 and len(frame) > 1 and fault(frame.iloc[-1:])):
+        fine, bad = (fine, middle) if fault(_cut(frame, 0, middle)) else (middle, bad)
+    alone = fault(_cut(frame, fine, bad))
+    if alone is None or (fine == 0 and len(frame) > 1 and fault(_cut(frame, len(frame) - 1, len(frame)))):
         return None, text
     return fine, re.sub(r"\b(data )?row 1(, | )", "", alone)
 

@@ -120,6 +120,19 @@ def _polars_cells(column: Any) -> Any:
     return None
 
 
+def _arrow_cells(column: Any) -> Any:
+    """Those of a chunked array of Arrow, without an object for each of its texts."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return aligned(np.ascontiguousarray(column.cast(pa.float64()).to_numpy()))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        coded = pa.concat_arrays(column.chunks).dictionary_encode()
+        return _coded(coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy())
+    return None
+
+
 def _object_cells(cells: NDArray[Any], missing: NDArray[np.bool_]) -> Any:
     """Python objects: numbers if all that are there are numbers, text if all are text or all dates; else ``None``."""
     present = cells[~missing]

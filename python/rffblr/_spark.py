@@ -9,6 +9,8 @@ from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark import StorageLevel, TaskContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
@@ -27,43 +29,54 @@ FILE, START = "__rffblr_file", "__rffblr_start"
 
 
 class Expand:
-    """Turns a first column of arrays into a column for each entry; leaves frames without one as they are."""
+    """Turns a first column of arrays into a column for each entry; leaves rows without one as they are."""
 
     def __init__(self, vectors: bool) -> None:
         self.vectors = vectors
         self.width: int | None = None
 
-    def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
-        if not self.vectors or len(frame) == 0:
-            return frame
-        column = frame.iloc[:, 0]
-        width = self.width or next((len(row) for row in column if row is not None), 0)
-        cells = np.full((len(frame), width), np.nan)
-        for number, row in enumerate(column):
-            if row is not None:
-                if len(row) != width:
-                    raise ValueError(f"row {number + 1}: a vector of {len(row)} entries where others have {width}")
-                cells[number] = row
-        made = pd.DataFrame(cells, columns=generated("x", width))
-        return pd.concat([made, frame.iloc[:, 1:].reset_index(drop=True)], axis=1)
+    def frame(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Of a frame of pandas."""
+        if not self.vectors or len(rows) == 0:
+            return rows
+        made = self._cells(pa.array(rows.iloc[:, 0], from_pandas=True))
+        return pd.concat([pd.DataFrame(made), rows.iloc[:, 1:].reset_index(drop=True)], axis=1)
+
+    def table(self, batch: pa.RecordBatch) -> pa.Table:
+        """Of some rows in Arrow's form."""
+        rows = pa.Table.from_batches([batch])
+        if not self.vectors or len(rows) == 0:
+            return rows
+        made = self._cells(batch.column(0))
+        return pa.table({**made, **dict(zip(rows.column_names[1:], rows.columns[1:]))})
+
+    def _cells(self, arrays: pa.ListArray) -> dict[str, NDArray[np.float64]]:
+        there = arrays.is_valid().to_numpy(zero_copy_only=False)
+        lengths = arrays.value_lengths().fill_null(0).to_numpy()
+        width = self.width or int(lengths[there][0] if there.any() else 0)
+        for number in np.flatnonzero(there & (lengths != width))[:1]:
+            raise ValueError(f"row {number + 1}: a vector of {lengths[number]} entries where others have {width}")
+        cells = np.full((width, len(arrays)), np.nan)
+        cells[:, there] = arrays.flatten().to_numpy(zero_copy_only=False).reshape(there.sum(), width).T
+        return dict(zip(generated("x", width), cells))
 
 
 def _partial(group: int, part: int, content: bytes) -> pd.DataFrame:
     return pd.DataFrame({"group": [group], "part": [part], "bytes": [content]})
 
 
-def _each(table: Any, work: Callable[[int, Iterable[pd.DataFrame]], tuple[int, bytes] | None], expand: Expand) -> Any:
+def _each(table: Any, work: Callable[[int, Iterable[pa.Table]], tuple[int, bytes] | None], expand: Expand) -> Any:
     """What ``work`` makes of every partition, a lazy table; nothing where it returns ``None``."""
 
-    def one(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    def one(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
         number = context.partitionId()
-        found = work(number, map(expand, frames))
+        found = work(number, map(expand.table, batches))
         if found is not None:
-            yield _partial(found[0], number, found[1])
+            yield pa.RecordBatch.from_pandas(_partial(found[0], number, found[1]), preserve_index=False)
 
-    return table.mapInPandas(one, PARTIAL)
+    return table.mapInArrow(one, PARTIAL)
 
 
 def _level(parts: Any, merge: Callable[[list[bytes]], bytes], done: Callable[[int, bytes], bytes] | None = None) -> Any:
@@ -188,7 +201,7 @@ def run(
     def place_of(number: int) -> Place:
         return places[number] if number < len(places) else Place(number, (), layout.total)
 
-    def summarise(number: int, frames: Iterable[pd.DataFrame]) -> tuple[int, bytes]:
+    def summarise(number: int, frames: Iterable[pa.Table]) -> tuple[int, bytes]:
         return 0, _cluster.summarised(job, place_of(number), frames)
 
     summary = _merged(_each(table, summarise, expand), len(places), _cluster.merged_summaries)
@@ -200,7 +213,7 @@ def run(
     known = {number for group in saved for number in group.partitions}
     size = len(groups[0].partitions) if groups else len(places)
 
-    def add(number: int, frames: Iterable[pd.DataFrame]) -> tuple[int, bytes] | None:
+    def add(number: int, frames: Iterable[pa.Table]) -> tuple[int, bytes] | None:
         if number in known:
             return None
         return number // size, _cluster.added(job, plan, place_of(number), frames)

@@ -352,7 +352,7 @@ class _Predict:
             columns = 4 * len(estimator.target_names_)
             values = np.empty((0, columns))
             if len(frame):
-                values = estimator.predict_frame(self.expand(frame), self.coverage, "pandas").to_numpy()
+                values = estimator.predict_frame(self.expand.frame(frame), self.coverage, "pandas").to_numpy()
             yield pd.DataFrame(values, columns=[f"c{k}" for k in range(columns)])
 
 

@@ -5,11 +5,12 @@ import random
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from shared import FEW, SIZES, TARGETS, job_of, one_by_one, parts, table
 
 from rffblr import RFFBLRRegressor, _cluster, _rffblr
-from rffblr._cluster import BLOCK, FILES, Checkpoint, Layout, PartitionError, Piece
+from rffblr._cluster import BLOCK, FILES, Checkpoint, Job, Layout, PartitionError, Piece
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 ESTIMATOR = RFFBLRRegressor(**FEW)
@@ -54,6 +55,37 @@ def test_pieces_of_a_partition_and_the_order_of_merging_change_no_bit(expected):
     random.Random(0).shuffle(sums)
     sums = _cluster.merged_sums([_cluster.merged_sums(sums[:2]), _cluster.merged_sums(sums[2:])])
     assert _cluster.finished(plan, layout.blocks, summary, sums, 1, False)[0].to_json() == expected
+
+
+def test_arrow_tables_change_no_bit(expected):
+    frames = [part.drop(columns=["note", "weight"]) for part in parts()]
+    job = job_of(ESTIMATOR, frames[0])
+    tables = [pa.Table.from_pandas(frame, preserve_index=False) for frame in frames]
+    assert all(tables[0].column(name).null_count for name in ["b", "kind", "u"])
+    pieces = [[part[k : k + 777] for k in range(0, len(part), 777)] for part in tables]
+    layout = Layout.of(len(part) for part in tables)
+    places = list(zip(layout.places, pieces))
+    summary = _cluster.merged_summaries([_cluster.summarised(job, *pair) for pair in places])
+    plan = _cluster.planned(job, layout, summary, 1)
+    sums = _cluster.merged_sums([_cluster.added(job, plan, *pair) for pair in places])
+    assert _cluster.finished(plan, layout.blocks, summary, sums, 1, False)[0].to_json() == expected
+
+
+def test_columns_of_arrow_are_those_of_pandas():
+    columns = {"a": [1, None, 3], "b": [True, None, False], "c": ["x", None, "y"], "d": [None, None, None], "e": [0.5, None, 2.0]}
+    types = {"a": pa.int32(), "b": pa.bool_(), "c": pa.large_string(), "d": pa.string(), "e": pa.float32()}
+    rows = pa.table({name: pa.chunked_array([cells[:2], cells[2:]], types[name]) for name, cells in columns.items()})
+    estimator = RFFBLRRegressor(**FEW)
+    job = Job([(name, name in "cd") for name in columns], ["a"], [], None, "impute", True, None, estimator._settings())
+    found, same = _cluster.cells_of(job, rows), _cluster.cells_of(job, rows.to_pandas().convert_dtypes())
+    for (name, cells), (_, others) in zip(found, same, strict=True):
+        if name in "cd":
+            assert cells[0] == others[0] == (["x", "y"] if name == "c" else [])
+            cells, others = cells[1], others[1]
+        assert cells.dtype == others.dtype
+        np.testing.assert_array_equal(cells, others)
+    with pytest.raises(ValueError, match="column 'a' holds cells of type string, and by the table's schema numbers"):
+        _cluster.cells_of(job, rows.set_column(0, "a", rows.column("c").cast(pa.string())))
 
 
 def test_rows_are_numbered_by_file_whichever_partition_has_them(expected, tmp_path):
