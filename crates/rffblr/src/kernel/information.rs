@@ -19,10 +19,12 @@ pub(super) struct Information {
 }
 
 impl Information {
-    /// Whether it costs little beside the value and the gradient.
+    /// Whether it costs little beside the value and the gradient. A row that stands for several counts as these, so that it is
+    /// learned from as they are.
     pub(super) fn is_cheap(problem: &Problem) -> bool {
         let products = 2 * problem.tasks() * (INPUT_SCALES + problem.input_count());
-        products as f64 <= SHARE * problem.inputs.nrows() as f64
+        let rows = problem.groups.iter().fold(0.0, |most: f64, group| most.max(group.count));
+        products as f64 <= SHARE * rows
     }
 
     /// That of the prior.
@@ -36,14 +38,15 @@ impl Information {
     }
 
     /// Adds that of some tasks, from the factor of their K, K⁻¹Y, what the kernel is made of (products, squared distances and
-    /// the values of the two families, lower triangles) and their noise, without rounding and with it.
+    /// the values of the two families, lower triangles) and their noise without rounding. Where a row stands for several, their b are
+    /// equal: the noise of what they differ by, which is nothing, adds nothing.
     pub(super) fn add(
         &mut self,
         (problem, group): (&Problem, &Group),
         kernel: &Kernel,
         tables: [&Mat<f64>; 4],
         (factor, solved): (&Cholesky, &Mat<f64>),
-        (own, noise): (f64, f64),
+        own: f64,
         threads: Threads,
     ) {
         let rows = problem.inputs.nrows();
@@ -67,9 +70,6 @@ impl Information {
                 }
             }
         }
-        // Of rows that stand for several.
-        let more = group.count - group.root.len() as f64;
-        self.sum[(NOISE, NOISE)] += 0.5 * group.tasks.len() as f64 * more * (own / noise).powi(2);
     }
 }
 

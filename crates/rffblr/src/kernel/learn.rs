@@ -175,7 +175,7 @@ impl<'a> Evidence<'a> {
             if let Some((information, kernel)) = &mut informed {
                 let Tables { products, square, rbf, laplace_l1, .. } = &self.tables;
                 let tables = [products, square, rbf, laplace_l1];
-                information.add((self.problem, group), kernel, tables, (&factor, &solved), (own, noise), self.threads);
+                information.add((self.problem, group), kernel, tables, (&factor, &solved), own, self.threads);
             }
             // K′⁻¹ − BBᵀ/C in the place of the inverse.
             let (mut left, half) = factor.into_inverse_with(for_inverse);
@@ -432,9 +432,6 @@ pub(crate) mod tests {
                         }
                     }
                 }
-                let share = noise / (noise + rounding);
-                expected[(NOISE, NOISE)] +=
-                    0.5 * group.tasks.len() as f64 * (group.count - count as f64) * share.powi(2);
             }
             for i in 0..at.len() {
                 expected[(i, i)] += evidence.prior.width[i].powi(-2);

@@ -18,6 +18,9 @@ use crate::vb::Plan;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
+/// Most rows that rows may stand for together: whole numbers are exact so far.
+const MOST_REPEATS: f64 = 1e15;
+
 /// What fitting found out.
 pub(super) struct Found {
     pub(super) function: Function,
@@ -47,6 +50,12 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
 }
 
 fn fit_all(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
+    let rows = data.effective_rows();
+    if rows < 1.0 {
+        let problem =
+            format!("repeats add up to {rows:e} rows; they are counts of rows and must make one row at least");
+        return Err(Error::Weights(problem));
+    }
     if matches!(settings.form, Form::Drawn { .. }) {
         return drawn::fit(data, settings, observer);
     }

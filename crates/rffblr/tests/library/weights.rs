@@ -135,3 +135,17 @@ fn a_target_of_rows_of_low_weight_keeps_its_noise() {
         noise.iter().for_each(|noise| assert!((0.25..0.36).contains(noise), "{noise}"));
     }
 }
+
+#[test]
+fn repeats_that_count_no_rows_are_refused() {
+    let data = smooth(5, 2, 1, 4);
+    for settings in forms() {
+        let repeated =
+            |weight: f64| fit(&data.clone().with_weights(Weights::Repeats(vec![weight; 5])).unwrap(), &settings);
+        for weight in [1e-300, 1e300] {
+            let problem = repeated(weight).unwrap_err().to_string();
+            assert!(problem.contains("which must be 1 to 1e15"), "{problem}");
+        }
+        assert!(repeated(0.5).is_ok());
+    }
+}
