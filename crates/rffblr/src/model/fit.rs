@@ -51,9 +51,8 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
 
 fn fit_all(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
     let rows = data.effective_rows();
-    if rows < 1.0 {
-        let problem =
-            format!("repeats add up to {rows:e} rows; they are counts of rows and must make one row at least");
+    if !(1.0..=MOST_REPEATS).contains(&rows) {
+        let problem = format!("repeats are counts of rows and add up to {rows:e}, which must be 1 to {MOST_REPEATS:e}");
         return Err(Error::Weights(problem));
     }
     if matches!(settings.form, Form::Drawn { .. }) {
