@@ -147,6 +147,12 @@ def with_spark(folder: pathlib.Path, settings: dict, fits: int) -> tuple[Clock, 
     from pyspark.sql import SparkSession
     from rffblr import _cluster, _spark, spark
 
+    def loaded(batches):
+        import rffblr.spark  # noqa: F401
+
+        time.sleep(1)  # so that no executor does all of it
+        yield from batches
+
     configuration = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -163,8 +169,8 @@ def with_spark(folder: pathlib.Path, settings: dict, fits: int) -> tuple[Clock, 
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     table = session.read.parquet(str(folder))
-    # Beyond start-up: Python and its libraries are loaded on the executors.
-    table.limit(2).mapInPandas(lambda frames: frames, table.schema).collect()
+    # Beyond start-up: Python and its libraries are loaded on both executors.
+    session.range(0, 8, 1, 8).mapInArrow(loaded, "id long").collect()
     clock = Clock()
     clock.after(_spark, "counts", "counted")
     clock.after(_spark, "_merged", "summed up")
