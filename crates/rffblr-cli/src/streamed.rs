@@ -86,6 +86,9 @@ pub fn fit_files(
 /// Fits to a table in memory.
 pub fn fit_table(training: &TrainingTable, settings: &Settings, hold_out: bool, quiet: bool) -> Result<Fitted> {
     let start = Instant::now();
+    if hold_out {
+        training.roles().expect_places(training.table())?;
+    }
     let mut summary = Summary::new(sample_rows(settings), settings.seed);
     summary.add(training.table(), 0)?;
     let (learning, adding) = (Learning::new(quiet), bar(quiet, summary.rows(), ADDING));

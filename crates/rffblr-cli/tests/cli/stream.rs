@@ -260,10 +260,13 @@ fn groups_and_times_are_held_out_of_a_stream() {
         said.contains("500 rows of 5 whole groups of animal held out, scored before it learned from them"),
         "{said}"
     );
-    assert!(alone > 0.9 && together < 0.6, "{alone} {together}");
+    assert!(alone > 0.4 && together < 0.2, "{alone} {together}");
     // Rows in memory are treated alike.
     let (said, in_memory, _) = fit("all.csv", &["--ignore=day", "--group=animal"]);
-    assert!(said.contains("500 rows of 5 whole groups of animal held out") && in_memory == together, "{said}");
+    assert!(
+        said.contains("500 rows of 5 whole groups of animal held out") && (in_memory - together).abs() < 1e-9,
+        "{said}"
+    );
     let (_, _, again) = fit("data", &["--ignore=day", "--group=animal", "--threads=1"]);
     assert!(again == model);
     let (said, _, _) = fit("data", &["--ignore=animal,tag", "--time=day"]);
