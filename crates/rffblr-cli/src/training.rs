@@ -2,7 +2,7 @@
 
 use crate::reading::ReadingArguments;
 use crate::{Cli, data, output};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::CommandFactory;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
