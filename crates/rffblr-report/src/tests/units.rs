@@ -104,9 +104,13 @@ fn intervals_are_judged_as_they_are_shown() {
     }
     let said = &report.questions.iter().find(|q| q.id == "calibrated").unwrap().answer;
     assert!(said.ends_with("made wider by what the refits showed, by a factor of: y1 2.00."), "{said}");
-    // New rows: where the plain intervals would be too narrow, those that are shown hold.
-    let shifted =
-        Mat::from_fn(60, 1, |n, _| data.targets()[(n, 0)] * (1.1 * (2.0 * f64::from((n % 2) as u32) - 1.0)).exp());
+    // New rows that lie beyond the plain 90 % intervals, at 2.6 standard deviations, nine tenths of them within those that are shown.
+    let predicted = plain.predict(data.inputs()).unwrap();
+    let (near, far) = (predicted.interval(0.99).unwrap(), predicted.interval(0.9999).unwrap());
+    let shifted = Mat::from_fn(60, 1, |n, _| {
+        let (lower, upper) = if n % 10 == 0 { &far } else { &near };
+        if n % 2 == 0 { lower[(n, 0)] } else { upper[(n, 0)] }
+    });
     let new = Dataset::new(data.inputs().to_owned(), shifted).unwrap();
     let state = |model: &Model| {
         let questions = contents(model, Data::New(&new), &Options::default()).questions;
