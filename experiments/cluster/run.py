@@ -11,6 +11,7 @@ import datetime
 import json
 import os
 import pathlib
+import statistics
 import subprocess
 import sys
 import time
@@ -208,16 +209,18 @@ def one(options: argparse.Namespace) -> None:
 
 def table() -> None:
     lines = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    names = ["rows", "partitions", "features", "engine", "fit", "counted", "learned", "fitted", "processor s", "of these Java"]
-    out = [f"| {' | '.join([*names, 'beside the stream', 'same bits'])} |", "|--:|--:|--:|---|" + "--:|" * 7 + "---|"]
+    names = ["commit", "rows", "partitions", "features", "engine", "fit"]
+    names += ["counted", "learned", "fitted", "processor s", "of these Java"]
+    out = [f"| {' | '.join([*names, 'beside the stream', 'same bits'])} |", "|---|--:|--:|--:|---|" + "--:|" * 7 + "---|"]
     for line in lines:
         same = [other for other in lines if other["engine"] == "stream" and other["run"] == line["run"]]
+        usual = statistics.median(fit["steps"]["fitted"][1] for fit in same[0]["fits"]) if same else None
         bits = "yes" if same and same[0]["model"] == line["model"] else "no"
         for number, fit in enumerate(line["fits"]):
             wall, spent = fit["steps"]["fitted"]
-            ratio = f"{spent / same[0]['fits'][number]['steps']['fitted'][1]:.2f}×" if same else ""
+            ratio = f"{spent / usual:.2f}×" if usual else ""
             step = [f"{fit['steps'][name][0]:.1f}" if name in fit["steps"] else "" for name in ["counted", "learned"]]
-            cells = [line[name] for name in names[:4]] + [number + 1, *step, f"{wall:.1f}", f"{spent:.1f}"]
+            cells = [line[name] for name in names[:5]] + [number + 1, *step, f"{wall:.1f}", f"{spent:.1f}"]
             out.append(f"| {' | '.join(map(str, [*cells, fit['processor']['Java'] or '', ratio, bits]))} |")
     (HERE / "table.md").write_text("\n".join(out) + "\n")
     print("\n".join(out))
@@ -240,6 +243,8 @@ def main() -> None:
         return table()
     files_of(options.rows, options.partitions)
     run = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    where = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip()
     RESULTS.parent.mkdir(exist_ok=True)
     for engine in options.engines.split(","):
         settings = {name: str(getattr(options, name)) for name in ["rows", "partitions", "features", "steps", "fits"]}
@@ -251,7 +256,7 @@ def main() -> None:
         found = [text for text in done.stdout.splitlines() if text.startswith("RESULT ")]
         if not found:
             raise SystemExit(f"{engine}: {done.stderr[-2000:]}")
-        record = {"run": run, "engine": engine, "learning_steps": options.steps}
+        record = {"run": run, "commit": commit, "engine": engine, "learning_steps": options.steps}
         record |= {name: int(settings[name]) for name in ["rows", "partitions", "features"]}
         record |= {"load_before": round(load, 1), **json.loads(found[0].removeprefix("RESULT "))}
         with RESULTS.open("a") as file:
