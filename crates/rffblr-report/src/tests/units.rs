@@ -128,16 +128,17 @@ fn what_is_nearly_all_is_not_called_all() {
 /// Few large errors make R² small where errors as such are not.
 #[test]
 fn errors_that_are_smaller_than_those_of_the_mean_are_said_to_be() {
-    let inputs = Mat::from_fn(80, 2, wave);
-    let targets = Mat::from_fn(80, 1, |n, _| match n {
-        17 | 54 => 40.0,
-        _ => 3.0 * inputs[(n, 0)] + 0.1 * draw(n, 3),
-    });
-    let data = Dataset::new(inputs, targets).unwrap();
-    let model = fit(&data, &Settings { transform: TargetTransforms::NONE, ..Settings::DEFAULT }).unwrap();
-    let report = contents(&model, Data::Training(&data), &Options::default());
-    let marks = &report.quality.as_ref().unwrap().marks;
-    let closer = marks.tasks[0].mae < 0.8 * marks.methods[2].mae[0] && marks.tasks[0].r2 < 0.5;
-    let said = report.verdict.warnings.iter().any(|line| line.starts_with("R² counts squared errors"));
-    assert_eq!(said, closer);
+    let (data, plain) = skewed(40);
+    let check = checked(&data, &plain);
+    for (r2, mae, expected) in [(0.1, 1.0, true), (0.1, 1.7, false), (0.9, 1.0, false)] {
+        let mut check = check.clone();
+        check.model.scores.per_task.r2[0] = r2;
+        check.model.scores.per_task.mae[0] = mae;
+        check.mean.scores.per_task.mae[0] = 2.0;
+        let model = plain.clone().with_check(check).unwrap();
+        let warnings = contents(&model, Data::None, &Options::default()).verdict.warnings;
+        let said = warnings.iter().find(|line| line.starts_with("R² counts squared errors"));
+        assert_eq!(said.is_some(), expected, "{warnings:?}");
+        assert!(said.is_none_or(|line| line.ends_with("y1 (off by 1.00 on average, the mean by 2.00).")), "{said:?}");
+    }
 }
