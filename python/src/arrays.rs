@@ -60,6 +60,7 @@ pub struct LentArray {
 // SAFETY: the numbers are only read, and belong to an array that is kept. As with every function of NumPy that releases
 // Python's lock, a caller who writes into the array meanwhile gets what it asked for.
 unsafe impl Send for LentArray {}
+// SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for LentArray {}
 
 impl AsRef<[f64]> for LentArray {
