@@ -234,7 +234,8 @@ class Learned(Estimator):
         """The mean prediction over the training rows when one input, or two, are set; exact, with its band.
 
         In the unit of each target. Of a transformed target (``transforms_``) the mean is taken on the scale of its
-        transform and brought back: of a logarithm it is the geometric mean of the median predictions of the rows.
+        transform and brought back: of a logarithm it is the geometric mean of the median predictions of the rows, which
+        are not held within the range of the training values here.
 
         Parameters
         ----------

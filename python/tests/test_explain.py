@@ -95,7 +95,7 @@ def test_the_curve_of_a_transformed_target_is_in_its_unit():
 
     rng = np.random.default_rng(4)
     X = rng.normal(size=(50, 2))
-    dose = np.exp(3 + np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.3 * rng.normal(size=50))
+    dose = np.exp(3 + 0.5 * np.sin(X[:, 0]) + 0.2 * X[:, 1] + 0.2 * rng.normal(size=50))
     model = RFFBLRRegressor(target_transform="log").fit(X, dose)
     curve = model.partial_dependence(0, resolution=5)
     for at, value in enumerate(curve["x1"]):

@@ -223,7 +223,7 @@ def test_groups_and_times_are_held_out(tmp_path):
         return RFFBLRRegressor(**FEW).fit_files(tmp_path / "visits.csv", "t", **order)
 
     alone, together = fit(ignore=["animal", "day"]), fit(ignore="day", group="animal")
-    assert alone.check_.r2 > 0.4 and together.check_.r2 < 0.2
+    assert alone.check_.r2 > 0.25 and together.check_.r2 < 0.0
     assert "500 rows of 5 whole groups of animal held out" in together.headline_
     assert list(together.feature_names_in_) == list(alone.feature_names_in_) == ["tag", "dose"]
     assert "the last 500 rows by day held out, from 270 on" in fit(ignore=["animal", "tag"], time="day").headline_
