@@ -28,7 +28,8 @@ def shares(values: list[float] | None) -> str:
 
 
 def row(record: dict) -> str:
-    start = f"| {record['case']} | {' '.join(record['arguments']) or '–'} | {record['rows']:,} | {DEVICES[record['device']]} | "
+    commit = "–" if record["device"] == "boosting" else record["version"].split("(")[-1].rstrip(")")[:7]
+    start = f"| {record['case']} | {' '.join(record['arguments']) or '–'} | {record['rows']:,} | {DEVICES[record['device']]} | {commit} | "
     start = start.replace(",", " ")
     if "error" in record:
         lines = record["error"].splitlines() or [""]
@@ -59,8 +60,8 @@ def main() -> None:
         days = sorted(record["date"][:10] for record in last.values())
         out += [f"## {cores} cores ({cpu}), {card or 'no GPU'}", "", f"{versions}; {days[0]} to {days[-1]}.", ""]
         out += [
-            "| case | arguments of `fit` | rows | device | fit, s | processor, s | memory, GB | of the GPU, GB | predict, s | mean R² | R² | 90 % interval holds |",
-            "|---|---|--:|---|--:|--:|--:|--:|--:|--:|---|---|",
+            "| case | arguments of `fit` | rows | device | commit | fit, s | processor, s | memory, GB | of the GPU, GB | predict, s | mean R² | R² | 90 % interval holds |",
+            "|---|---|--:|---|---|--:|--:|--:|--:|--:|--:|---|---|",
         ]
         order = lambda record: (CASES.index(record["case"]), list(DEVICES).index(record["device"]))
         out += [row(record) for record in sorted(last.values(), key=order)]
