@@ -126,7 +126,7 @@ fn fit(parts: Parts, job: FileFit, tell: Tell<'_>) -> Result<(rffblr::Model, Tra
 /// A model with its scores on the rows that were held out, and what is kept of its rows.
 pub fn scored(fitted: Streamed, encoder: Encoder, notes: Vec<Note>, seed: u64) -> Result<(rffblr::Model, Training)> {
     let mut model = fitted.model;
-    if let Some(rows) = fitted.held_out {
+    if let Ok(rows) = fitted.held_out {
         model = model.with_check(evaluate::held_out_check(&fitted.sample, rows, seed)?)?;
     }
     Ok((model, Training::of_sample(encoder, fitted.sample, notes)))

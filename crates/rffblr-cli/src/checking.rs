@@ -6,7 +6,8 @@ use crate::watch::duration;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use rffblr::Settings;
-use rffblr::data::{Roles, TrainingTable};
+use rffblr::data::TrainingTable;
+use rffblr::drawn::NotHeld;
 use rffblr::metrics::{Check, SplitBy, with_error};
 use rffblr_methods::evaluate::{Refits, check};
 use rffblr_methods::folds::Folds;
@@ -50,14 +51,11 @@ pub enum Plan {
 }
 
 /// Why no rows of many were held out.
-pub fn too_little(roles: &Roles, wanted: Option<Wanted>) -> String {
-    let same = match (&roles.group, &roles.time) {
-        _ if wanted == Some(Wanted::Off) => String::new(),
-        (Some(name), _) => format!(": all of them are of one group of {name}"),
-        (None, Some(name)) => format!(": all of them are of one time by {name}"),
-        (None, None) => ": there is too little to split".into(),
-    };
-    format!("{UNCHECKED}{same}.")
+pub fn not_held(why: &NotHeld) -> String {
+    match why {
+        NotHeld::Unasked => format!("{UNCHECKED}."),
+        _ => format!("{UNCHECKED}: {why}."),
+    }
 }
 
 /// A check, or why there is none.

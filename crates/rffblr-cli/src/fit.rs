@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use clap::error::ErrorKind;
 use indicatif::ProgressBar;
 use rffblr::data::{Dataset, SetAside, TrainingTable};
+use rffblr::drawn::NotHeld;
 use rffblr::explain::Explainer;
 use rffblr::internals::plural;
 use rffblr::metrics::{LEVEL, ReferenceMean, with_error};
@@ -166,13 +167,14 @@ fn expect_streamable(arguments: &Arguments) -> Result<()> {
 
 /// Writes the model and says how it did.
 fn finish_streamed(arguments: &Arguments, fitted: Fitted, paths: &[PathBuf], path: &Path) -> Result<()> {
-    let Fitted { model, rows, seconds, sample, notes } = fitted;
+    let Fitted { model, rows, seconds, sample, unchecked, mut notes } = fitted;
     output::deliver(&model.to_json()?, path, arguments.force)?;
     if let Some(checkpoint) = &arguments.checkpoint {
         // The model is there: the way to it is not needed any more.
         let _ = std::fs::remove_file(checkpoint);
     }
     if arguments.json {
+        notes.extend(unchecked.filter(|why| *why != NotHeld::Unasked).as_ref().map(checking::not_held));
         return output::print_json(&facts(&model, path, &sample, seconds, notes)?);
     }
     if arguments.quiet {
@@ -180,7 +182,7 @@ fn finish_streamed(arguments: &Arguments, fitted: Fitted, paths: &[PathBuf], pat
     }
     let checked = match model.check() {
         Some(check) => checking::table(check, model.target_names()),
-        None => format!("{}\n", checking::too_little(model.table_encoder().roles(), arguments.check)),
+        None => format!("{}\n", checking::not_held(&unchecked.unwrap_or(NotHeld::Unasked))),
     };
     let why = reason(&arguments.settings.settings()?, &model);
     let mut text = format!(

@@ -5,7 +5,7 @@ use crate::training::{advise, advised, tell};
 use anyhow::Result;
 use indicatif::{HumanDuration, ProgressBar};
 use rffblr::data::{Dataset, Summary, TrainingTable};
-use rffblr::drawn::{StreamFit, Streamed, sample_rows};
+use rffblr::drawn::{NotHeld, StreamFit, Streamed, sample_rows};
 use rffblr::{Iteration, Model, Settings};
 use rffblr_methods::evaluate::held_out_check;
 use rffblr_tables::{FileFit, FromFiles, Parts, ReadOptions, Stage};
@@ -35,6 +35,8 @@ pub struct Fitted {
     pub seconds: f64,
     /// Some of the rows, as the model sees them.
     pub sample: Dataset,
+    /// Why no rows were held out, if none were.
+    pub unchecked: Option<NotHeld>,
     /// What was said about the table.
     pub notes: Vec<String>,
 }
@@ -112,11 +114,11 @@ pub fn fit_table(training: &TrainingTable, settings: &Settings, hold_out: bool, 
 
 /// The model with its scores.
 fn finished(found: Streamed, rows: u64, seed: u64, start: Instant, notes: Vec<String>) -> Result<Fitted> {
-    let mut model = found.model;
-    if let Some(rows) = found.held_out {
-        model = model.with_check(held_out_check(&found.sample, rows, seed)?)?;
-    }
-    Ok(Fitted { model, rows, seconds: start.elapsed().as_secs_f64(), sample: found.sample, notes })
+    let (model, unchecked) = match found.held_out {
+        Ok(rows) => (found.model.with_check(held_out_check(&found.sample, rows, seed)?)?, None),
+        Err(why) => (found.model, Some(why)),
+    };
+    Ok(Fitted { model, rows, seconds: start.elapsed().as_secs_f64(), sample: found.sample, unchecked, notes })
 }
 
 const ADDING: &str = "row {human_pos} of {human_len}  {elapsed}, {eta} left";

@@ -31,4 +31,5 @@ pub(crate) use summary::row_sample;
 pub use summary::{ColumnSummary, LevelCounts, Moments, Present, Summary, row_hash};
 pub use training::TrainingTable;
 pub use weights::Weights;
+pub(crate) use weights::expect_repeats;
 pub use wild::SetAside;

@@ -228,6 +228,15 @@ impl Roles {
         Ok(rows.filter(|&row| targets.iter().any(|numbers| !numbers[row].is_nan())).collect())
     }
 
+    /// The rows in which each target is known.
+    pub(crate) fn rows_of_targets(&self, table: &Table) -> Result<Vec<Vec<usize>>, EncodeError> {
+        let rows = |name: &String| {
+            let numbers = numbers(table, "a target", name)?;
+            Ok((0..numbers.len()).filter(|&row| !numbers[row].is_nan()).collect())
+        };
+        self.targets.iter().map(rows).collect()
+    }
+
     /// An error about the first row with a target whose weight is none.
     pub fn expect_weights(&self, table: &Table) -> Result<(), EncodeError> {
         let Some(name) = self.weight_column() else { return Ok(()) };

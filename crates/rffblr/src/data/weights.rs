@@ -1,6 +1,20 @@
 //! What the weight of a row can mean.
 
+use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+/// Most rows that rows may stand for together: whole numbers are exact so far.
+const MOST_REPEATS: f64 = 1e15;
+
+/// An error about rows that count as so many if that is not one, or more than can be counted.
+pub(crate) fn expect_repeats(rows: f64) -> Result<()> {
+    match (1.0..=MOST_REPEATS).contains(&rows) {
+        true => Ok(()),
+        false => Err(Error::Weights(format!(
+            "repeats are counts of rows and add up to {rows:e}, which must be 1 to {MOST_REPEATS:e}"
+        ))),
+    }
+}
 
 /// Weights of rows, or whatever stands for them, such as the name of their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use crate::data::order::{group_hashes, order_of, times};
 use crate::data::{EncodeError, Encoder, Present, Roles, Summary, row_hash};
 use crate::error::Result;
 use crate::metrics::SplitBy;
-use crate::table::{DateOrder, Table, Values, date_text, number_text};
+use crate::table::{DateOrder, Table, Values, date_text, excerpt, number_text};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,13 +20,34 @@ const KEYS: u64 = 16;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) enum Rule {
     /// None is.
-    Nothing,
+    Nothing(NotHeld),
     /// Rows whose number has at most this hash. All of them are in the sample.
     Rows { largest: u64 },
     /// Groups whose name has at most this hash under this key.
     Groups { key: u64, largest: u64 },
     /// Rows from a time on.
     Times { from: f64, order: DateOrder },
+}
+
+/// Why no rows were held out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotHeld {
+    /// That was not asked for.
+    #[error("that was not asked for")]
+    Unasked,
+    /// There are too few rows.
+    #[error("there is too little to split")]
+    Few,
+    /// All rows are of one group.
+    #[error("all of them are of one group of {0}")]
+    OneGroup(String),
+    /// All rows have the same time.
+    #[error("all of them are of one time by {0}")]
+    OneTime(String),
+    /// A target would not be known in any row that is learned from.
+    #[error("none can be held out so that the others have a value of target {0}")]
+    Target(String),
 }
 
 /// The rows of a sample that have a target, by their hashes, rising.
@@ -46,14 +67,29 @@ impl Dealt {
         Ok(Dealt { table, rows, numbers })
     }
 
-    /// What holds out about one row in ten, or `HELD_OUT` of the sample; nothing if that is no row, or all of them.
-    pub(super) fn rule(&self, summary: &Summary, roles: &Roles, seed: u64) -> Result<Rule> {
+    /// What holds out about one row in ten, or `HELD_OUT` of the sample. Nothing if that is no row, all of them, or leaves a
+    /// target without a value in the `most` rows that are learned from.
+    pub(super) fn rule(&self, summary: &Summary, roles: &Roles, seed: u64, most: usize) -> Result<Rule> {
+        let observed = roles.rows_of_targets(&self.table)?;
+        let rule = self.rule_by(summary, roles, seed, &observed)?;
+        let (held, learned) = self.split(&rule, roles, most)?;
+        let is_lost =
+            |rows: &Vec<usize>| !held.is_empty() && learned.iter().all(|row| rows.binary_search(row).is_err());
+        Ok(match roles.targets.iter().zip(&observed).find(|(_, rows)| is_lost(rows)) {
+            Some((target, _)) => Rule::Nothing(NotHeld::Target(excerpt(target))),
+            None => rule,
+        })
+    }
+
+    fn rule_by(&self, summary: &Summary, roles: &Roles, seed: u64, observed: &[Vec<usize>]) -> Result<Rule> {
         let one_in_ten = usize::try_from(summary.rows()).unwrap_or(usize::MAX) / ONE_IN;
         let all = self.rows.len();
         match (&roles.group, &roles.time) {
             (Some(name), _) => {
-                let hashes = self.placed(group_hashes(&self.table, name, &self.known()))?;
-                Ok(groups(&hashes, HELD_OUT.min(all / ONE_IN), seed))
+                let hashes = |rows: &[usize]| self.placed(group_hashes(&self.table, name, rows));
+                let of_targets: Vec<Vec<u64>> = observed.iter().map(|rows| hashes(rows)).collect::<Result<_>>()?;
+                let rule = groups(&hashes(&self.known())?, &of_targets, HELD_OUT.min(all / ONE_IN), seed);
+                Ok(rule.unwrap_or_else(|| Rule::Nothing(NotHeld::OneGroup(excerpt(name)))))
             }
             (None, Some(name)) => {
                 let order = match summary.column(name).map(|column| &column.present) {
@@ -61,12 +97,13 @@ impl Dealt {
                     _ => DateOrder::DayFirst,
                 };
                 let found = self.placed(times(&self.table, name, &self.known(), order))?;
-                Ok(last(found, HELD_OUT.min(all / ONE_IN), order))
+                let rule = last(found, HELD_OUT.min(all / ONE_IN), order);
+                Ok(rule.unwrap_or_else(|| Rule::Nothing(NotHeld::OneTime(excerpt(name)))))
             }
             (None, None) => {
                 let count = HELD_OUT.min(one_in_ten).min(all / 2);
                 let largest = self.rows[..count].last().map(|(hash, _)| *hash);
-                Ok(largest.map_or(Rule::Nothing, |largest| Rule::Rows { largest }))
+                Ok(largest.map_or(Rule::Nothing(NotHeld::Few), |largest| Rule::Rows { largest }))
             }
         }
     }
@@ -102,42 +139,45 @@ impl Dealt {
     }
 }
 
-/// The rule that holds out about so many of the rows whose groups have these hashes; none for a single group.
-fn groups(hashes: &[u64], wanted: usize, seed: u64) -> Rule {
+/// The rule that holds out about so many of the rows whose groups have these hashes; none for a single group. Of the groups in
+/// which a target is known, one at least is left where that can be.
+fn groups(hashes: &[u64], of_targets: &[Vec<u64>], wanted: usize, seed: u64) -> Option<Rule> {
     let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
     hashes.iter().for_each(|&hash| *sizes.entry(hash).or_default() += 1);
-    let mut best: Option<(usize, Rule)> = None;
+    let mut best: Option<((bool, usize), Rule)> = None;
     for key in (0..KEYS).map(|k| row_hash(seed, u64::MAX - k)) {
         let mut order: Vec<(u64, usize)> = sizes.iter().map(|(&hash, &size)| (row_hash(key, hash), size)).collect();
         order.sort_unstable();
         order.pop();
+        // From here on a target would be known in groups alone that are held out.
+        let lost = of_targets.iter().filter_map(|of| of.iter().map(|&hash| row_hash(key, hash)).max()).min();
         let mut held = 0;
         for (largest, size) in order {
             held += size;
-            let off = held.abs_diff(wanted);
-            if best.as_ref().is_none_or(|(least, _)| off < *least) {
-                best = Some((off, Rule::Groups { key, largest }));
+            let cost = (lost.is_some_and(|lost| largest >= lost), held.abs_diff(wanted));
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, Rule::Groups { key, largest }));
             }
             if held > wanted {
                 break;
             }
         }
     }
-    best.map_or(Rule::Nothing, |(_, rule)| rule)
+    best.map(|(_, rule)| rule)
 }
 
 /// The rule that holds out the last of rows with these times: at most so many, as rows of one time stay together, or those of
 /// the last time. None if there is only one time.
-fn last(mut times: Vec<f64>, wanted: usize, order: DateOrder) -> Rule {
+fn last(mut times: Vec<f64>, wanted: usize, order: DateOrder) -> Option<Rule> {
     times.sort_unstable_by(|a, b| b.total_cmp(a));
-    let (Some(&latest), Some(&first)) = (times.first(), times.last()) else { return Rule::Nothing };
+    let (&latest, &first) = (times.first()?, times.last()?);
     if latest == first {
-        return Rule::Nothing;
+        return None;
     }
     // The time before which a cut holds out no more than are wanted.
     let limit = times.get(wanted).copied().unwrap_or(first);
     let from = times.iter().copied().take_while(|time| *time > limit).last().unwrap_or(latest);
-    Rule::Times { from, order }
+    Some(Rule::Times { from, order })
 }
 
 impl Rule {
@@ -219,20 +259,25 @@ mod tests {
         // One group has six rows in ten, four have one each.
         let uneven: Vec<u64> = (0..1000u64).map(|n| row_hash(9, (n % 10).saturating_sub(5))).collect();
         for seed in 0..20 {
-            let few = share(&groups(&many, many.len() / 10, seed), &many);
+            let few = share(&groups(&many, &[], many.len() / 10, seed).unwrap(), &many);
             assert!((few - 0.1).abs() < 0.005, "{few}");
-            assert_eq!(share(&groups(&uneven, 100, seed), &uneven), 0.1);
+            assert_eq!(share(&groups(&uneven, &[], 100, seed).unwrap(), &uneven), 0.1);
+            // A target that is known in two groups of the 300 alone: one of them is learned from.
+            for pair in [[3, 8], [40, 41], [100, 299]].map(|pair| pair.map(|g| row_hash(9, g)).to_vec()) {
+                let rule = groups(&many, std::slice::from_ref(&pair), many.len() / 10, seed).unwrap();
+                assert!(share(&rule, &pair) < 1.0 && (share(&rule, &many) - 0.1).abs() < 0.01);
+            }
         }
         let halves: Vec<u64> = (0..10).map(|n| n % 2).collect();
-        assert_eq!(share(&groups(&halves, 1, 4), &halves), 0.5);
-        assert_eq!(groups(&[7; 10], 1, 4), Rule::Nothing);
-        assert_eq!(groups(&[], 0, 4), Rule::Nothing);
+        assert_eq!(share(&groups(&halves, &[], 1, 4).unwrap(), &halves), 0.5);
+        assert_eq!(groups(&[7; 10], &[], 1, 4), None);
+        assert_eq!(groups(&[], &[], 0, 4), None);
     }
 
     #[test]
     fn the_last_rows_are_held_out_and_ties_stay_together() {
         let from = |times: &[f64], wanted| match last(times.to_vec(), wanted, DateOrder::DayFirst) {
-            Rule::Times { from, .. } => Some(from),
+            Some(Rule::Times { from, .. }) => Some(from),
             _ => None,
         };
         let days: Vec<f64> = (0..20).map(|n| f64::from(n * 7 % 20)).collect();

@@ -4,7 +4,7 @@ use super::accumulator::{Accumulator, Solvable};
 use super::features::Draw;
 use super::learn::{self, Group};
 use super::posterior::{Context, at_precisions, free, solve};
-use crate::data::{Dataset, Standardiser, Weights, expect_count};
+use crate::data::{Dataset, Standardiser, Weights, expect_count, expect_repeats};
 use crate::device::{Backend, Host, caught};
 use crate::error::{Error, Result};
 use crate::linalg::Threads;
@@ -183,6 +183,13 @@ impl FeatureMap {
     ) -> Result<Vec<DrawnMember>> {
         let relative = matches!(self.weighting, Some((Weights::Relative(()), _)));
         let host = Host(Threads::current());
+        if matches!(self.weighting, Some((Weights::Repeats(()), _))) {
+            let most = solvable.iter().flat_map(|(.., systems)| systems).map(|system| system.mass).fold(0.0, f64::max);
+            // No row at all is another error.
+            if most > 0.0 {
+                expect_repeats(most)?;
+            }
+        }
         let mut members = Vec::new();
         for (g, ((draw, basis, systems), group)) in solvable.into_iter().zip(&self.groups).enumerate() {
             if let Some(place) = (0..group.tasks.len()).find(|c| systems.iter().all(|s| !s.tasks.contains(c))) {

@@ -24,6 +24,7 @@ mod tree;
 
 pub use accumulator::{Accumulator, BLOCK};
 pub(crate) use features::{basis_of_kept, basis_of_pairs, precision_of_pairs};
+pub use held::NotHeld;
 pub(crate) use learn::{BATCH, Group, most_rows};
 pub use map::FeatureMap;
 pub(crate) use map::features_for;

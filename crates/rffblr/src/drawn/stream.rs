@@ -1,7 +1,7 @@
 //! A model from a table that comes in blocks, with scores on rows that it has not seen.
 
 use super::accumulator::{Accumulator, BLOCK};
-use super::held::{Dealt, HELD_OUT, Rule};
+use super::held::{Dealt, HELD_OUT, NotHeld, Rule};
 use super::learn::most_rows;
 use super::map::FeatureMap;
 use super::needs::expect_room;
@@ -68,8 +68,8 @@ pub struct Streamed {
     pub model: Model,
     /// The rows the kernel was learned from.
     pub sample: Dataset,
-    /// The rows that were held out, if any were.
-    pub held_out: Option<HeldRows>,
+    /// The rows that were held out, or why none were.
+    pub held_out: std::result::Result<HeldRows, NotHeld>,
 }
 
 /// Rows of the sample that were held out.
@@ -125,8 +125,12 @@ impl StreamFit<'_> {
     fn plan(&self, map: impl FnOnce(&Dataset) -> Result<FeatureMap>) -> Result<StreamPlan> {
         let StreamFit { summary, seed, encoder, hold_out, .. } = *self;
         let (dealt, roles) = (Dealt::new(summary, encoder, seed)?, encoder.roles());
-        let rule = if hold_out { dealt.rule(summary, roles, seed)? } else { Rule::Nothing };
-        let (_, learned) = dealt.split(&rule, roles, most_rows(self.settings.effort()))?;
+        let most = most_rows(self.settings.effort());
+        let rule = match hold_out {
+            true => dealt.rule(summary, roles, seed, most)?,
+            false => Rule::Nothing(NotHeld::Unasked),
+        };
+        let (_, learned) = dealt.split(&rule, roles, most)?;
         let (sample, _) = encoder.dataset(&dealt.table, &learned)?;
         let plan = StreamPlan { encoder: encoder.clone(), map: map(&sample)?, seed, rule };
         expect_room(&plan.accumulator(), sample.targets(), summary.rows(), plan.rule.is_apart())?;
@@ -186,7 +190,7 @@ impl StreamPlan {
         rows: Range<usize>,
     ) -> Result<()> {
         let rows = match &self.rule {
-            Rule::Nothing => rows.collect(),
+            Rule::Nothing(_) => rows.collect(),
             Rule::Rows { largest } => {
                 let hash = |row: usize| row_hash(self.seed, first + (row - rows.start) as u64);
                 rows.clone().filter(|&row| hash(row) > *largest).collect()
@@ -224,7 +228,15 @@ impl StreamPlan {
         let (rows, learned) = dealt.split(&self.rule, roles, most_rows(map.settings.effort()))?;
         let (sample, _) = encoder.dataset(&dealt.table, &learned)?;
         if rows.is_empty() {
-            return Ok(Streamed { model: map.model(&sums)?.with_encoder(encoder.clone())?, sample, held_out: None });
+            let why = match &self.rule {
+                Rule::Nothing(why) => why.clone(),
+                _ => NotHeld::Few,
+            };
+            return Ok(Streamed {
+                model: map.model(&sums)?.with_encoder(encoder.clone())?,
+                sample,
+                held_out: Err(why),
+            });
         }
         let apart = sums.split_off(APART);
         let first = map.solved(&sums, None)?;
@@ -239,7 +251,7 @@ impl StreamPlan {
         }
         let model = map.model_of(&sums, map.solved(&sums, Some(&first))?).with_encoder(encoder.clone())?;
         let model = model.with_error_quantiles(ErrorQuantiles::new(&predicted));
-        Ok(Streamed { model, sample, held_out: Some(HeldRows { inputs, predicted, units, split }) })
+        Ok(Streamed { model, sample, held_out: Ok(HeldRows { inputs, predicted, units, split }) })
     }
 
     /// As JSON.

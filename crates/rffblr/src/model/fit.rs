@@ -4,7 +4,7 @@ use super::choose::given_transforms;
 use super::needs::expect_memory;
 use super::sinusoids::Sinusoids;
 use super::{Function, Learning, Model, Parts, cosines, drawn, learn, transformed};
-use crate::data::{Dataset, Standardiser, TrainingTable, expect_count, rounding_variance, row_sample};
+use crate::data::{Dataset, Standardiser, TrainingTable, expect_count, expect_repeats, rounding_variance, row_sample};
 use crate::device::{Cuda, caught, chosen};
 use crate::error::{Error, Result};
 use crate::kernel::{Groups, MOST_ROWS, MOST_ROWS_HERE, Machines};
@@ -17,9 +17,6 @@ use crate::transform::Transform;
 use crate::vb::Plan;
 use std::borrow::Cow;
 use std::ops::ControlFlow;
-
-/// Most rows that rows may stand for together: whole numbers are exact so far.
-const MOST_REPEATS: f64 = 1e15;
 
 /// What fitting found out.
 pub(super) struct Found {
@@ -50,11 +47,7 @@ pub fn fit_observed(data: &Dataset, settings: &Settings, observer: Observer<'_>)
 }
 
 fn fit_all(data: &Dataset, settings: &Settings, observer: Observer<'_>) -> Result<Model> {
-    let rows = data.effective_rows();
-    if !(1.0..=MOST_REPEATS).contains(&rows) {
-        let problem = format!("repeats are counts of rows and add up to {rows:e}, which must be 1 to {MOST_REPEATS:e}");
-        return Err(Error::Weights(problem));
-    }
+    expect_repeats(data.effective_rows())?;
     if matches!(settings.form, Form::Drawn { .. }) {
         return drawn::fit(data, settings, observer);
     }

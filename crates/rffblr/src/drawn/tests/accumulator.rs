@@ -150,6 +150,15 @@ fn blocks_that_do_not_fit_are_refused() {
     // Rows of weight zero are passed over.
     sums.update(0, x, y, Some(&[0.0, 1.0, 0.0, 1.0, 1.0])).unwrap();
     assert_eq!(sums.rows(), 3);
+    // Repeats count rows, also those that came in blocks: five of 1e-3 are no row, five of 1e15 too many to count.
+    for (weight, is_count) in [(1e-3, false), (1.0, true), (1e15, false)] {
+        let mut sums = Accumulator::new(&map);
+        sums.update(0, x, y, Some(&[weight; 5])).unwrap();
+        match map.model(&sums) {
+            Ok(_) => assert!(is_count),
+            Err(problem) => assert!(!is_count && problem.to_string().contains("add up to"), "{problem}"),
+        }
+    }
 }
 
 /// What many patterns of missing targets cost: run with `--ignored --nocapture`.

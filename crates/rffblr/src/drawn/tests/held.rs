@@ -1,6 +1,6 @@
 //! Whole groups, or the last rows, held out of a stream: two blocks and a part of a third, of which a sample knows one row in ten.
 
-use super::super::{Accumulator, BLOCK, HeldRows, StreamFit, StreamPlan, Streamed};
+use super::super::{Accumulator, BLOCK, HeldRows, NotHeld, StreamFit, StreamPlan, Streamed};
 use crate::data::{Encoder, MissingInputs, Roles, Summary};
 use crate::metrics::SplitBy;
 use crate::table::{Column, Table, Values};
@@ -191,7 +191,8 @@ fn a_fit_with_groups_goes_on_to_the_same_bits() {
 fn where_nothing_can_be_held_out_nothing_is() {
     let plain = table(|_| 0.0);
     let roles = roles(Some("animal"), None);
-    assert!(with(&plain, &roles, false, |fit| fit.fit(&plain, &mut |_, _| Ok(()))).unwrap().held_out.is_none());
+    let unasked = with(&plain, &roles, false, |fit| fit.fit(&plain, &mut |_, _| Ok(()))).unwrap();
+    assert_eq!(unasked.held_out.err(), Some(NotHeld::Unasked));
     let columns = plain.columns().iter().map(|column| match &column.values {
         Values::Text { levels, codes } if column.name == "animal" => Column {
             name: "animal".into(),
@@ -200,7 +201,41 @@ fn where_nothing_can_be_held_out_nothing_is() {
         _ => column.clone(),
     });
     let one = Table::new(columns.collect()).unwrap();
-    assert!(stream(&one, &roles).held_out.is_none());
+    assert_eq!(stream(&one, &roles).held_out.err(), Some(NotHeld::OneGroup("'animal'".into())));
+}
+
+/// A second target that is known in few rows.
+fn with_rare(plain: &Table, is_known: impl Fn(usize) -> bool) -> Table {
+    let value = |n: usize| if is_known(n) { (n as f64 * 0.3).sin() } else { f64::NAN };
+    let rare = Column { name: "z".into(), values: Values::Numeric((0..ROWS).map(value).collect()) };
+    Table::new(plain.columns().iter().cloned().chain([rare]).collect()).unwrap()
+}
+
+#[test]
+fn no_target_is_lost_to_the_rows_that_are_held_out() {
+    let plain = table(|_| 0.0);
+    let of_both = |roles: Roles| Roles { targets: vec!["y".into(), "z".into()], ..roles };
+    // Known in the last of 400 days alone.
+    let late = with_rare(&plain, |n| day(n) >= 390);
+    let by_day = of_both(roles(None, Some("day")));
+    let found = stream(&late, &by_day);
+    assert_eq!(found.held_out.err(), Some(NotHeld::Target("'z'".into())));
+    assert_eq!(found.model.target_names(), ["y", "z"]);
+    // The same rows, without an order.
+    assert!(stream(&late, &of_both(roles(None, None))).held_out.is_ok());
+    // Known for two animals out of those that would be held out.
+    let by_animal = roles(Some("animal"), None);
+    let held = stream(&plain, &by_animal).held_out.unwrap();
+    let tag = |group: usize| ((group * 37) % GROUPS) as f64 / GROUPS as f64;
+    let seen: BTreeSet<u64> = (0..held.inputs.nrows()).map(|i| held.inputs[(i, 0)].to_bits()).collect();
+    let two: Vec<usize> = (0..GROUPS).filter(|&group| seen.contains(&tag(group).to_bits())).take(2).collect();
+    let rare = with_rare(&plain, |n| two.contains(&group(n)));
+    let held = stream(&rare, &of_both(by_animal)).held_out.unwrap();
+    let truth = &held.predicted.truth;
+    assert!((0..truth.nrows()).any(|n| !truth[(n, 0)].is_nan()));
+    let of_rare: BTreeSet<u64> =
+        (0..truth.nrows()).filter(|&n| !truth[(n, 1)].is_nan()).map(|n| held.inputs[(n, 0)].to_bits()).collect();
+    assert!(of_rare.len() < 2);
 }
 
 /// The row that the sample has first is not the first of all.
