@@ -89,7 +89,8 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
     n_iter_ : int
         Steps of the fit.
     converged_ : bool
-        Whether it converged.
+        Whether it converged. Drawn features (from 3001 rows on) often did not: they are learned for as long as their
+        effort allows.
     nugget_std_ : array of shape (n_targets,)
         Nugget of each target, as a standard deviation in its unit, or on the scale of its transform: what the model takes
         for independent from row to row.
@@ -337,7 +338,7 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         return point, std, list(zip(ends[::2], ends[1::2]))
 
     def _ending(self) -> str:
-        ending = "converged" if self.converged_ else "stopped"
+        ending = "converged" if self.converged_ else "ended"
         return f"{ending} after {self.n_iter_} steps, objective {self.objective_:.1f}"
 
     def _warn_if_exhausted(self) -> None:

@@ -206,6 +206,7 @@ fn ended(model: &Model) -> &'static str {
     match model.stop() {
         Stop::Converged => "Converged",
         Stop::MaxIterations => "Stopped at --max-iterations",
+        Stop::Effort => "Ended as --effort allows no more,",
         Stop::Requested => "Stopped on request",
     }
 }

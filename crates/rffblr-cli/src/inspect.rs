@@ -74,6 +74,7 @@ fn stop_reason(model: &Model) -> &'static str {
     match model.stop() {
         Stop::Converged => "converged",
         Stop::MaxIterations => "stopped at the limit (max-iterations)",
+        Stop::Effort => "ended as its effort allowed no more,",
         Stop::Requested => "stopped on request",
     }
 }

@@ -202,6 +202,7 @@ impl Facts<'_> {
         let stop = match self.model.stop() {
             Stop::Converged => "converged",
             Stop::MaxIterations => "stopped at its limit",
+            Stop::Effort => "ended, as its effort allowed no more,",
             Stop::Requested => "was stopped",
         };
         format!(

@@ -125,7 +125,7 @@ impl Verdict {
         );
         verdict.not_for.push("Causes: it says what goes together with a target, not what would change it.".into());
         match model.stop() {
-            Stop::Converged => {}
+            Stop::Converged | Stop::Effort => {}
             Stop::MaxIterations => verdict.warnings.push(format!(
                 "The fit ended at its limit of {} steps before it converged; allow more (max-iterations).",
                 model.settings().max_iterations

@@ -32,6 +32,8 @@ pub enum Stop {
     Converged,
     /// The largest number of sweeps was reached.
     MaxIterations,
+    /// All steps were made that its effort allows: more of it might predict better. Drawn features alone.
+    Effort,
     /// The observer asked for it.
     Requested,
 }

@@ -13,7 +13,7 @@ const INSIDE_FIGURES = [
       "the bandwidth moved by more than a tenth (blue).",
     finding: (facts) => {
       const { steps, stop, objective } = facts.model;
-      const end = { converged: "converged", "max-iterations": "stopped at its limit", requested: "was stopped" }[stop] ?? "ended";
+      const end = { converged: "converged", "max-iterations": "stopped at its limit", effort: "ended, as its effort allowed no more,", requested: "was stopped" }[stop] ?? "ended";
       return `The fit ${end} after ${counted(steps, "step")} at ${short(objective)} nats.`;
     },
     needs: (facts) => (facts.inside.trace.objective.length > 1 ? null : "the fit took one step"),

@@ -303,7 +303,7 @@ impl<B: Backend> Search<'_, B> {
         let mut at = state.at.clone();
         at.resize(of_kernel + evidence[0].of_frequencies(), 0.0);
         let (mut adam, mut best, mut in_vain) = (Adam::new(RATE, at.len()), (f64::NEG_INFINITY, at.clone()), 0);
-        let steps = steps.min(self.settings.max_iterations);
+        let (allowed, steps) = (steps, steps.min(self.settings.max_iterations));
         for step in 0..=steps {
             let evidence = &evidence[step % batches.len()];
             let Some((objective, mut gradient)) = evidence.at(&at) else { break };
@@ -318,6 +318,10 @@ impl<B: Backend> Search<'_, B> {
             let left = Some(steps - step + self.later);
             let go_on = self.seen(objective, draw.columns(), (kernel.rbf.bandwidth, &noise), left);
             if in_vain == patience || go_on.is_break() {
+                break;
+            }
+            if step == steps {
+                self.stop = if steps < allowed { Stop::MaxIterations } else { Stop::Effort };
                 break;
             }
             gradient.iter_mut().enumerate().filter(|(i, _)| stays(*i)).for_each(|(_, g)| *g = 0.0);

@@ -47,6 +47,20 @@ fn learned_frequencies_predict_better_than_drawn_ones() {
     assert!(learned < 0.5 * drawn, "{learned} {drawn}");
 }
 
+#[test]
+fn it_is_said_what_ended_the_search() {
+    let data = waves(3000, 0);
+    let stop = |effort: f64, max_iterations: usize| {
+        let form = Form::Drawn { features: Some(400), precision: Precision::Tied, effort };
+        let settings = Settings { form, max_iterations, ..Settings::DEFAULT };
+        let map = FeatureMap::learn(&data, 3000.0, &settings, &|_| ControlFlow::Continue(())).unwrap();
+        map.model(&summed(&map, &data, 3000, &[0])).unwrap().stop()
+    };
+    // A step costs 1.5 · 2700 · 401² = 6.5 · 10⁸ multiplications, of which a hundredth of the usual effort has 10¹⁰.
+    assert_eq!(stop(0.01, Settings::DEFAULT.max_iterations), Stop::Effort);
+    assert_eq!(stop(1.0, 3), Stop::MaxIterations);
+}
+
 /// Rows that have nothing to tell leave the frequencies as drawn, or near.
 #[test]
 fn frequencies_stay_where_nothing_is_to_be_learned() {
