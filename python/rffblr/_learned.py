@@ -154,8 +154,12 @@ class Learned(Estimator):
         Shapley values, exact and not sampled, against the training rows. Where all of these would take longer than some
         twenty seconds of one core for the rows explained together, they are evenly thinned, down to one if need be:
         ``background`` names those used, and fewer than ten are warned of. Text columns count as one input. For every
-        row and target ``base + shapley.sum(axis=1)`` is the prediction; of a transformed target (``transforms_``), that on the
-        scale of its transform.
+        row and target ``base + shapley.sum(axis=1)`` is the prediction, all of them in the unit of the target.
+
+        A function that is learned transformed (``transforms_``) is a sum on the scale of its transform only. The mean and the
+        prediction are brought back from there, the prediction as the median, and all values of a row multiplied by the one
+        factor with which they add up to the difference of the two: they keep their signs and proportions. Their
+        deviations are multiplied by it too, which is right to first order.
 
         Parameters
         ----------
@@ -174,11 +178,13 @@ class Learned(Estimator):
         explanation : Explanation
             A ``Bunch``; ``to_shap()`` makes a ``shap.Explanation`` of it, for the plots of that package.
             ``inputs`` : names, in the order of the arrays;
-            ``shapley`` : array (n_samples, n_inputs, n_targets), in the units of ``scales_of``;
+            ``shapley`` : array (n_samples, n_inputs, n_targets), in the units of the targets;
             ``std`` : the same shape, or None;
-            ``base`` : array (n_targets,), the mean prediction over the background;
-            ``prediction`` : array (n_samples, n_targets);
-            ``scales_of`` : list of str, what the values of each target add up to: the target itself, or its transform;
+            ``base`` : array (n_targets,), the mean prediction over the background, of a transformed target taken on the
+            scale of its transform;
+            ``prediction`` : array (n_samples, n_targets), the median of a transformed target, the mean of others;
+            ``scales_of`` : list of str, what was learned of each target, of which ``total`` and ``first_order`` are shares:
+            the target itself, or its transform;
             ``background`` : training rows, or rows given, that were compared with;
             ``total`` and ``first_order`` : arrays (n_inputs, n_targets), shares of the variance of the prediction
             with and without interactions;

@@ -96,8 +96,8 @@ class RFFBLRRegressor(CallbackSupportMixin, FromFiles, Checked, Plots):
         for independent from row to row.
         Not an estimate of the noise, which lies between it and the error on held-out rows.
     transforms_ : dict of str
-        The transform of each target that is learned transformed, in words. Predictions, intervals, draws and partial
-        dependence come back on the original scale; Shapley values, ``nugget_std_``, ``links_`` and ``sinusoids_`` are on that of the transform.
+        The transform of each target that is learned transformed, in words. Predictions, intervals, draws, partial
+        dependence and Shapley values come back on the original scale; ``nugget_std_``, ``links_`` and ``sinusoids_`` are on that of the transform.
     feature_importances_ : array of shape (n_features_in_,)
         How much each input matters, all targets together; they add up to one. ``relevance_`` has it by target.
     settings_ : dict

@@ -14,7 +14,7 @@ use rffblr::explain::{Explainer, Shapley, Value};
 use rffblr::linalg::Mat;
 use rffblr_report::{Data, Labels, Options, Report};
 
-/// Shapley values of rows, all training rows if none are given, and relevance of the inputs.
+/// Shapley values of rows, all training rows if none are given, in the units of the targets, and relevance of the inputs.
 #[pyfunction]
 pub fn explain<'py>(
     py: Python<'py>,
@@ -43,13 +43,14 @@ pub fn explain<'py>(
     let (of, compared) = (model.model.clone(), around.clone());
     let found = heard(py, count, move || {
         let explainer = explainer(&of, &compared)?;
-        match uncertain {
+        let found = match uncertain {
             true => {
                 let background = explainer.affordable_background_with_std(rows.nrows());
                 explainer.shapley_with_std(rows.as_ref(), background)
             }
             false => explainer.shapley(rows.as_ref(), explainer.affordable_background(rows.nrows())),
-        }
+        };
+        Ok::<_, rffblr::Error>(found?.in_units(&of))
     })?;
     let shapley = found.map_err(Failure::from)?;
     let Shapley { base, prediction, values, std, background } = shapley;

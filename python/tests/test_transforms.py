@@ -53,6 +53,40 @@ def test_auto_transforms_what_is_skewed_and_says_so(tmp_path):
     assert by_name.transforms_ == {}
 
 
+def test_shapley_values_are_in_the_unit_of_the_target():
+    X, logs = skewed(60, noise=0.3)
+    Y = np.column_stack([logs, np.exp(logs)])
+    model = RFFBLRRegressor(target_transform="none,y2=log").fit(X, Y)
+    new = np.vstack([X[:4], 0.5 * skewed(4, 1)[0]])
+    parts = model.explain(new, return_std=True)
+    np.testing.assert_allclose(parts.prediction, model.predict(new, point="median"), rtol=1e-9)
+    np.testing.assert_allclose(parts.base + parts.shapley.sum(axis=1), parts.prediction, rtol=1e-7)
+    # Values of logarithms by their definition: the mean of two differences, each over all rows compared with.
+    def log(rows):
+        return np.log(model.predict(rows, point="median")[:, 1])
+
+    compared = X[parts.background]
+    base = log(compared).mean()
+    assert parts.base[1] == pytest.approx(np.exp(base), rel=1e-9)
+    assert parts.base[0] == pytest.approx(model.predict(compared)[:, 0].mean(), rel=1e-9)
+    for row, values, stds in zip(new, parts.shapley[..., 1], parts.std[..., 1], strict=True):
+        alone = [log(np.where(np.arange(2) == j, row, compared)).mean() for j in range(2)]
+        prediction = log(row[None])[0]
+        expected = [0.5 * (alone[j] - base + prediction - alone[1 - j]) for j in range(2)]
+        factor = (np.exp(prediction) - np.exp(base)) / (prediction - base)
+        np.testing.assert_allclose(values, np.multiply(expected, factor), rtol=1e-5, atol=1e-7)
+        assert np.all(stds > 0)
+    # A model of the logarithms themselves, which is the same function, has their values and deviations.
+    of_logs = RFFBLRRegressor(target_transform="none").fit(X, logs)
+    of_log = RFFBLRRegressor(target_transform="log").fit(X, np.exp(logs))
+    own, found = of_logs.explain(new, return_std=True), of_log.explain(new, return_std=True)
+    factor = (np.exp(own.prediction) - np.exp(own.base)) / (own.prediction - own.base)
+    np.testing.assert_allclose(found.shapley, own.shapley * factor[:, None], rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(found.std, own.std * factor[:, None], rtol=1e-4)
+    # Shares of the variance are those of the logarithms.
+    np.testing.assert_allclose(found.total, own.total, rtol=1e-5)
+
+
 def test_wrong_wishes_are_refused():
     X, logs = skewed(40)
     with pytest.raises(ValueError, match="not positive"):

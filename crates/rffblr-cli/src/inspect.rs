@@ -134,8 +134,8 @@ pub fn transforms(model: &Model) -> String {
     match lines.is_empty() {
         true => lines,
         false => format!(
-            "\nLearned transformed, which predicts each row without it better; predictions and intervals are on the original \
-             scale, nugget and Shapley values on that of the transform:\n{lines}"
+            "\nLearned transformed, which predicts each row without it better; predictions, intervals and \
+             explanations are on the original scale, the nugget on that of the transform:\n{lines}"
         ),
     }
 }
