@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { EVIL, TARGETS, makeReports, predict, read, table, visits } from "./models.mjs";
+import { onPaper, splitOn } from "./paper.mjs";
 
 const { chromium } = createRequire(join(process.env.BROWSER_TOOLS, "node_modules/"))("playwright-core");
 const FLAGS = [
@@ -866,15 +867,9 @@ test("paper has the figures of every target", async () => {
   );
   await page.pdf({ format: "A4" });
   assert.equal(await page.evaluate(() => window.printed), TARGETS.length);
-  // Forms are not printed, and what belongs together is not split.
+  // Forms are not printed.
   await page.emulateMedia({ media: "print" });
   assert.equal(await page.locator("input:visible, select:visible, button:visible").count(), 0);
-  const split = await page
-    .locator("figure:visible:not(:has(.target)), .several > div, .target:not(:has(.several)), .drawing svg")
-    .evaluateAll((all) =>
-      all.filter((node) => getComputedStyle(node).breakInside !== "avoid").map((node) => node.id),
-    );
-  assert.deepEqual(split, []);
   await page.emulateMedia({ media: null });
   // Letters are as large on paper as they are drawn: pictures are not made smaller to fit.
   await page.setViewportSize({ width: 688, height: 900 });
@@ -890,6 +885,49 @@ test("paper has the figures of every target", async () => {
   assert.equal(await targets(), 0);
   assert.deepEqual(problems, []);
   await close();
+});
+
+test("on paper no picture is split, none is without its words, and no page is empty", async () => {
+  for (const [kind, path] of Object.entries(pages)) {
+    const { page, problems, close } = await open(path);
+    for (const format of ["A4", "Letter"]) {
+      const paper = onPaper(await page.pdf({ format, tagged: true }));
+      // The structure says where the pictures are: without, nothing is tested.
+      const drawn = await page.locator("figure[id]:not(#what-if)").count();
+      assert.ok(paper.elements.filter((one) => one.kind === "Figure").length >= 2 * drawn, kind);
+      assert.deepEqual(splitOn(paper), [], `${kind} on ${format}`);
+    }
+    assert.deepEqual(problems, []);
+    await close();
+  }
+});
+
+test("paper shows once what is the same for several targets", async () => {
+  const { page, close } = await open(pages.kernel);
+  const facts = await page.evaluate(() => JSON.parse(document.getElementById("facts").textContent));
+  const groups = facts.inside.kernels.map((kernel) => kernel.targets);
+  assert.deepEqual(groups.flat().sort(), [0, 1]);
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  for (const id of ["kernel", "scales"])
+    assert.equal(await page.locator(`#${id} .target`).count(), groups.length > 1 ? groups.length : 0);
+  await close();
+  // The same with kernels of three targets, of one and of two.
+  const text = read("six.html");
+  const block = /(<script type="application\/json" id="facts">)(.*?)(<\/script>)/s;
+  const six = JSON.parse(text.match(block)[2]);
+  const kernel = six.inside.kernels[0];
+  six.inside.kernels = [[0, 2, 5], [1], [4, 3]].map((targets) => ({ ...kernel, targets }));
+  const path = join(dirname(pages.six), "three-kernels.html");
+  const json = JSON.stringify(six).replaceAll("<", "\\u003c");
+  writeFileSync(path, text.replace(block, (_, start, __, end) => start + json + end));
+  const opened = await open(path);
+  await choose(opened.page, 3);
+  await opened.page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const year = (c) => `concentration in the sample of the year ${2001 + c}`;
+  const expected = [[3, 4], [0, 2, 5], [1]].map((tasks) => tasks.map(year).join(", "));
+  for (const id of ["kernel", "scales"])
+    assert.deepEqual(await opened.page.locator(`#${id} .target > h4`).allTextContents(), expected);
+  await opened.close();
 });
 
 test("light, dark, phone and paper", async () => {

@@ -67,7 +67,7 @@ const INSIDE_FIGURES = [
   {
     section: "inside",
     id: "kernel",
-    once: oneKernel,
+    alike: sameKernel,
     title: "The kernel",
     wide: true,
     read:
@@ -132,7 +132,7 @@ const INSIDE_FIGURES = [
   {
     section: "inside",
     id: "scales",
-    once: oneKernel,
+    alike: sameKernel,
     title: "Learned input scales",
     read:
       "How fast the function may change along each input (1 is typical). This is not relevance: an input can vary fast and matter " +
@@ -283,9 +283,9 @@ function traceOf(facts) {
   }));
 }
 
-/** Whether one kernel serves all targets: what is shown of it then does not depend on the target. */
-function oneKernel(facts) {
-  return facts.inside.kernels.length === 1;
+/** Targets that have one kernel: what is shown of it does not depend on which of them is looked at. */
+function sameKernel(facts) {
+  return facts.inside.kernels.map((kernel) => kernel.targets);
 }
 
 /** The kernel of a target. */
@@ -294,7 +294,7 @@ function kernelFor(facts, task) {
 }
 
 function sharedBy(facts, task) {
-  if (oneKernel(facts)) return "";
+  if (facts.inside.kernels.length === 1) return "";
   const names = kernelFor(facts, task).targets.map((c) => targetName(facts, c));
   return ` The targets have ${facts.inside.kernels.length} kernels; this one serves ${names.join(", ")}.`;
 }

@@ -241,6 +241,7 @@ const LEARNED_FIGURES = [
     id: "surface",
     title: "Two inputs together",
     wide: true,
+    narrowOnPaper: true,
     read: (facts) =>
       `${facts.targets.every((_, c) => isTransformed(facts, c)) ? "Typical" : "Mean"} prediction of this target when the two inputs ` +
       `are set that act most through interactions, and the others stay as they are in ${averagedOver(facts)}. Hatched: no row is ` +

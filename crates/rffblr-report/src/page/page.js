@@ -247,8 +247,14 @@ function frame(figure) {
     finding.textContent = figure.finding(facts, task);
     drawing.replaceChildren(picture(task));
   });
-  const once = typeof figure.once === "function" ? figure.once(facts) : figure.once;
-  onPaper.push({ drawing, picture, once, wide: figure.wide });
+  onPaper.push({ drawing, picture, groups: groupsOf(figure), wide: figure.wide && !figure.narrowOnPaper });
+}
+
+/** Which targets have the same picture in a figure: all, those it says are alike, or none. */
+function groupsOf(figure) {
+  const all = facts.targets.map((_, task) => task);
+  if (figure.once) return [all];
+  return figure.alike?.(facts) ?? all.map((task) => [task]);
 }
 
 /** Drawings as those who do not see or point need them: a text that says what they show, and tips from the keyboard. */
@@ -338,21 +344,23 @@ function fillAbsent() {
 
 /**
  * Paper is narrower than most windows: pictures that shrink to it have letters too small to read, so that they are drawn
- * again. It has no selector of targets: what that would choose is printed for all of them, the chosen one first.
+ * again. It has no selector of targets: what that would choose is printed for all of them, the chosen one first; what is the
+ * same for several, once.
  */
 function toPaper() {
   document.querySelectorAll("details").forEach((node) => (node.open = true));
   const chosen = chosenTask();
-  const order = [chosen, ...d3.range(facts.targets.length).filter((task) => task !== chosen)];
+  const first = (task) => (task === chosen ? -1 : task);
+  const sorted = (groups) => groups.map((own) => d3.sort(own, first)).sort(([a], [b]) => first(a) - first(b));
   for (const entry of onPaper.filter((entry) => !entry.shown)) {
     entry.shown = [...entry.drawing.childNodes];
-    const each = !entry.once && order.length > 1;
-    const width = entry.wide ? PAPER : each ? PAPER / 2 : 0.75 * PAPER;
-    const block = (task) => {
-      const title = element("h4", { textContent: targetName(facts, task) });
-      return element("div", { className: "target" }, title, entry.picture(task, width));
+    const groups = sorted(entry.groups);
+    const width = entry.wide ? PAPER : groups.length > 1 ? PAPER / 2 : 0.75 * PAPER;
+    const block = (tasks) => {
+      const title = element("h4", { textContent: tasks.map((task) => targetName(facts, task)).join(", ") });
+      return element("div", { className: `target${entry.wide ? "" : " half"}` }, title, entry.picture(tasks[0], width));
     };
-    entry.drawing.replaceChildren(...(each ? order.map(block) : [entry.picture(chosen, width)]));
+    entry.drawing.replaceChildren(...(groups.length > 1 ? groups.map(block) : [entry.picture(chosen, width)]));
   }
 }
 

@@ -106,7 +106,7 @@ const QUALITY_FIGURES = [
         "div",
         {},
         plot(width, {
-          height: 50 + 22 * rows.length,
+          height: 50 + 20 * rows.length,
           marginLeft: room,
           marginRight: 70,
           x: { label: `${width < 500 ? "error" : "mean size of the error"}, ${targetAxis(facts, task)} →`, grid: true, zero: true },
