@@ -661,7 +661,7 @@ test("numbers at axes and in sentences have digits enough to be told apart", asy
 test("captions say on how many rows something was measured", async () => {
   const { page, close } = await open(pages.kernel);
   const read = (id) => page.locator(`#${id} .read`).first().textContent();
-  const texts = () => page.evaluate(() => LEARNED_FIGURES.map((figure) => (typeof figure.read === "string" ? figure.read : figure.read(facts))).join(" "));
+  const texts = () => page.evaluate(() => [...RELEVANCE_FIGURES, ...CURVE_FIGURES].map((figure) => (typeof figure.read === "string" ? figure.read : figure.read(facts))).join(" "));
   assert.doesNotMatch((await texts()).replace(/Explained are.*?\./, ""), /\d+ of \d+ rows/);
   await page.evaluate(() => {
     Object.assign(facts.learned.relevance, { rows: 44, interval_rows: 12 });
@@ -679,7 +679,7 @@ test("dates are dates", async () => {
   const [curve, cell, csv] = await page.evaluate(
     (i) => {
       const box = [...document.querySelectorAll("#partial .several > div")].find((node) => node.querySelector("h4").textContent === "day");
-      const rows = LEARNED_FIGURES.find((f) => f.id === "partial").table(facts, 0).filter((d) => d.input === "day");
+      const rows = CURVE_FIGURES.find((f) => f.id === "partial").table(facts, 0).filter((d) => d.input === "day");
       return [box ? [...box.querySelectorAll("text")].map((t) => t.textContent) : null, cellOf(facts, i, 0), rows.map((d) => d.value)];
     },
     i,

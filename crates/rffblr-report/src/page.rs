@@ -13,10 +13,12 @@ pub(super) fn around(title: &str) -> (String, String) {
             include_str!("page/formula.js"),
             include_str!("page/drawing.js"),
             include_str!("page/quality.js"),
-            include_str!("page/learned.js"),
+            include_str!("page/relevance.js"),
+            include_str!("page/curves.js"),
             include_str!("page/single.js"),
             include_str!("page/together.js"),
             include_str!("page/inside.js"),
+            include_str!("page/scenario.js"),
             include_str!("page/what_if.js"),
             include_str!("page/page.js"),
         ]

@@ -463,7 +463,7 @@ function chooseTheme() {
 
 function start() {
   fillVerdict();
-  [...QUALITY_FIGURES, ...LEARNED_FIGURES, ...SINGLE_FIGURES, ...TOGETHER_FIGURES, ...INSIDE_FIGURES].forEach(frame);
+  [...QUALITY_FIGURES, ...RELEVANCE_FIGURES, ...CURVE_FIGURES, ...SINGLE_FIGURES, ...TOGETHER_FIGURES, ...INSIDE_FIGURES].forEach(frame);
   frameWhatIf();
   fillAbsent();
   fillOrigin();
