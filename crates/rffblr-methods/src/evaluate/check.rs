@@ -103,7 +103,7 @@ pub fn check(
     let of = |method: usize| predicted.iter().skip(method).step_by(methods.len()).cloned().collect::<Vec<HeldOut>>();
     let held_out = of(0);
     let mut model = OutOfFold::new(&held_out)?;
-    let wider = widened(&held_out, &mut model);
+    let wider = widened(&held_out, |_| true, &mut model);
     let check = Check {
         split: by,
         folds: total,
@@ -117,11 +117,11 @@ pub fn check(
     Ok(Some((check, held_out)))
 }
 
-/// How many times as wide the intervals of each task must be; nothing if none must. The coverage among the scores becomes that of
-/// the wider ones.
-fn widened(held_out: &[HeldOut], scored: &mut OutOfFold) -> Vec<f64> {
-    let found: Vec<Option<Widening>> =
-        (0..scored.scores.per_task.r2.len()).map(|task| widening(held_out, task)).collect();
+/// How many times as wide the intervals of each task that is `asked` for must be; nothing if none must. The coverage among the
+/// scores becomes that of the wider ones.
+fn widened(held_out: &[HeldOut], asked: impl Fn(usize) -> bool, scored: &mut OutOfFold) -> Vec<f64> {
+    let of_task = |task: usize| if asked(task) { widening(held_out, task) } else { None };
+    let found: Vec<Option<Widening>> = (0..scored.scores.per_task.r2.len()).map(of_task).collect();
     let each = &mut scored.scores.per_task;
     if let Some(coverage) = each.coverage.as_mut().filter(|_| found.iter().any(Option::is_some)) {
         for (share, found) in coverage.iter_mut().zip(&found) {
@@ -166,8 +166,11 @@ pub fn held_out_check(sample: &Dataset, rows: HeldRows, seed: u64) -> Result<Che
     let scored = |all: &HeldOut| OutOfFold::new(&parts(all, &units)).map_err(Error::from);
     let (ridge, mean) = (beside(&Ridge)?, beside(&TrainingMean)?);
     let mut model = scored(&held_out)?;
-    let (coverage, overall) = calibrated_coverage(&held_out, &units);
+    // Of many cells the errors themselves make the intervals, fewer may show that these are too narrow.
+    let kept = ErrorQuantiles::new(&held_out);
+    let (coverage, overall) = calibrated_coverage(&held_out, &kept, &units);
     (model.scores.per_task.coverage, model.scores.coverage) = (Some(coverage), Some(overall));
+    let wider = widened(&parts(&held_out, &units), |task| !kept.has(task), &mut model);
     Ok(Check {
         split,
         folds: 1,
@@ -176,13 +179,13 @@ pub fn held_out_check(sample: &Dataset, rows: HeldRows, seed: u64) -> Result<Che
         ridge: scored(&ridge)?,
         mean: scored(&mean)?,
         unscored: Vec::new(),
-        wider: Vec::new(),
+        wider,
     })
 }
 
-/// Share of each task's cells, and of all, in intervals that the errors of other rows made: even units judge those of odd
-/// ones, and odd ones those of even ones. A single unit is judged row by row.
-fn calibrated_coverage(all: &HeldOut, units: &[usize]) -> (Vec<f64>, f64) {
+/// Share of each task's cells, and of all, in the intervals, which for tasks of which errors are kept those of other rows made:
+/// even units judge those of odd ones, and odd ones those of even ones. A single unit is judged row by row.
+fn calibrated_coverage(all: &HeldOut, kept: &ErrorQuantiles, units: &[usize]) -> (Vec<f64>, f64) {
     let tasks = all.truth.ncols();
     let (mut inside, mut seen) = (vec![0.0; tasks], vec![0.0; tasks]);
     let alone = units.iter().all(|unit| *unit == 0);
@@ -190,7 +193,7 @@ fn calibrated_coverage(all: &HeldOut, units: &[usize]) -> (Vec<f64>, f64) {
     let halves =
         [0, 1].map(|odd| all.select(&(0..all.truth.nrows()).filter(|row| half(row) == odd).collect::<Vec<_>>()));
     for (judge, judged) in [(&halves[0], &halves[1]), (&halves[1], &halves[0])] {
-        let errors = ErrorQuantiles::new(judge);
+        let errors = kept.from_part(judge);
         for c in 0..tasks {
             let (low, high) = (errors.quantile(c, 0.5 - 0.5 * LEVEL), errors.quantile(c, 0.5 + 0.5 * LEVEL));
             for n in (0..judged.truth.nrows()).filter(|&n| !judged.truth[(n, c)].is_nan()) {
@@ -328,7 +331,7 @@ mod tests {
         let folds: Vec<HeldOut> = (0..5).map(fold).collect();
         let mut scored = OutOfFold::new(&folds).unwrap();
         let before = scored.scores.per_task.coverage.clone().unwrap();
-        let wider = widened(&folds, &mut scored);
+        let wider = widened(&folds, |_| true, &mut scored);
         let after = scored.scores.per_task.coverage.clone().unwrap();
         assert!(before[1] < 0.5 && (after[1] - LEVEL).abs() < 0.04, "{before:?} {after:?}");
         assert!(before[0] == after[0] && wider[0] == 1.0 && wider[1] > 2.0, "{wider:?}");
@@ -337,7 +340,42 @@ mod tests {
         let calm = |fold: &HeldOut| HeldOut::new(first(&fold.truth), first(&fold.mean), fold.std.as_ref().map(first));
         let calm: Vec<HeldOut> = folds.iter().map(calm).collect();
         let mut scored = OutOfFold::new(&calm).unwrap();
-        assert!(widened(&calm, &mut scored).is_empty());
+        assert!(widened(&calm, |_| true, &mut scored).is_empty());
+        let mut scored = OutOfFold::new(&folds).unwrap();
+        assert!(widened(&folds, |task| task == 0, &mut scored).is_empty());
+    }
+
+    /// Rows that were held out once, in 60 stretches of time. Errors of the first target, of which one cell in `one_in` is known,
+    /// are spread evenly to where nine tenths of them lie within `apart` times the usual 1.645 deviations; those of the
+    /// second are of a law far from normal.
+    fn held_out_once(rows: usize, apart: f64, one_in: usize) -> Check {
+        let even = |n: usize| 2.0 * ((n as f64 + 0.5) * 0.618_033_988_75).fract() - 1.0;
+        let truth = Mat::from_fn(rows, 2, |n, c| match (n % one_in, c) {
+            (0, 0) => apart * 1.645 / 0.9 * even(n / one_in),
+            (_, 0) => f64::NAN,
+            _ => 4.0 * even(n).powi(3),
+        });
+        let predicted = HeldOut::new(truth, Mat::zeros(rows, 2), Some(Mat::full(rows, 2, 1.0)));
+        let inputs = Mat::from_fn(rows, 2, |n, d| ((n * (d + 2)) as f64).sin());
+        let units = (0..rows).map(|n| n * 60 / rows).collect();
+        held_out_check(&data(), HeldRows { inputs, predicted, units, split: SplitBy::HeldOut { seed: 1 } }, 1).unwrap()
+    }
+
+    /// Fewer than 1000 cells make intervals wider where they show them to be too narrow, more make the intervals themselves; either
+    /// way the coverage that is told is that of the intervals of the model.
+    #[test]
+    fn rows_held_out_once_make_narrow_intervals_wider() {
+        let check = held_out_once(1600, 2.0, 4);
+        let coverage = check.model.scores.per_task.coverage.clone().unwrap();
+        assert_eq!(check.model.scores.per_task.observed, [400, 1600]);
+        assert!((check.wider[0] - 2.0).abs() < 0.1 && check.wider[1] == 1.0, "{:?}", check.wider);
+        assert!(coverage.iter().all(|share| (share - LEVEL).abs() < 0.03), "{coverage:?}");
+        let all = (400.0 * coverage[0] + 1600.0 * coverage[1]) / 2000.0;
+        assert!((check.model.scores.coverage.unwrap() - all).abs() < 1e-12);
+        assert!(check.notes(&["a".into(), "b".into()])[0].starts_with("Intervals of \"a\" are 2.0"));
+        // As wide as promised, or too few cells to tell.
+        assert!(held_out_once(1600, 1.0, 4).wider.is_empty());
+        assert!(held_out_once(1600, 2.0, 80).wider.is_empty());
     }
 
     #[test]

@@ -3,18 +3,20 @@
 use super::{ErrorQuantiles, Model};
 use crate::error::{Error, Result};
 use crate::metrics::Check;
+use std::sync::Arc;
 
 impl Model {
-    /// Keeps the outcome of a check by refits, so that the model file and everything made from it can show it. Where it shows
-    /// that intervals are too narrow ([`Check::wider`]), those of this model become wider.
+    /// Keeps the outcome of a check, so that the model file and everything made from it can show it. Where it shows that
+    /// intervals are too narrow ([`Check::wider`]), those of this model become wider; what an earlier check has made wider is
+    /// undone.
     pub fn with_check(mut self, check: Check) -> Result<Model> {
         if !check.fits(self.target_names().len()) {
             let problem = "it has scores of another number of targets".into();
             return Err(Error::Foreign { what: "check", problem });
         }
-        if !check.wider.is_empty() {
-            self = self.with_error_quantiles(ErrorQuantiles::wider(&check.wider));
-        }
+        let before = self.check.as_ref().map_or(&[][..], |check| &check.wider);
+        let kept = ErrorQuantiles::rewidened(self.error_quantiles.as_deref(), before, &check.wider);
+        self.error_quantiles = kept.map(Arc::new);
         self.check = Some(check);
         Ok(self)
     }

@@ -23,16 +23,46 @@ pub struct ErrorQuantiles(Vec<Vec<f64>>);
 impl ErrorQuantiles {
     /// From rows that were held out.
     pub fn new(held_out: &HeldOut) -> ErrorQuantiles {
+        ErrorQuantiles::of(held_out, |_| LEAST)
+    }
+
+    /// From some of the rows that these are from, for the tasks that have any: what the intervals of the other rows are judged
+    /// by. Less than a tenth of the cells that are needed otherwise leaves a task without.
+    pub fn from_part(&self, part: &HeldOut) -> ErrorQuantiles {
+        ErrorQuantiles::of(part, |task| if self.has(task) { LEAST / 10 } else { usize::MAX })
+    }
+
+    /// Whether a task has quantiles of its own, and not those of the normal distribution.
+    pub fn has(&self, task: usize) -> bool {
+        self.0.get(task).is_some_and(|list| !list.is_empty())
+    }
+
+    /// Of tasks with at least so many held-out cells.
+    fn of(held_out: &HeldOut, least: impl Fn(usize) -> usize) -> ErrorQuantiles {
         let of_task = |c: usize| {
             let cells = (0..held_out.truth.nrows()).map(|n| held_out.z(n, c));
             let mut errors: Vec<f64> = cells.filter(|z| z.is_finite()).collect();
-            if errors.len() < LEAST {
+            if errors.len() < least(c) {
                 return Vec::new();
             }
             errors.sort_unstable_by(f64::total_cmp);
             (1..STEPS).map(|k| at(&errors, k as f64 / STEPS as f64)).collect()
         };
         ErrorQuantiles((0..held_out.truth.ncols()).map(of_task).collect())
+    }
+
+    /// The quantiles of a model after another check: those of tasks that the check `before` had made wider are dropped, and
+    /// tasks that the one of `now` makes wider get theirs. `None` if no task has any then.
+    pub(super) fn rewidened(kept: Option<&ErrorQuantiles>, before: &[f64], now: &[f64]) -> Option<ErrorQuantiles> {
+        let is_wider = |factors: &[f64], task: usize| factors.get(task).is_some_and(|factor| *factor > 1.0);
+        let mut wide = ErrorQuantiles::wider(now).0;
+        wide.resize(kept.map_or(now.len(), |kept| kept.0.len()), Vec::new());
+        for (task, list) in wide.iter_mut().enumerate().filter(|(_, list)| list.is_empty()) {
+            if let Some(kept) = kept.and_then(|kept| kept.0.get(task)).filter(|_| !is_wider(before, task)) {
+                list.clone_from(kept);
+            }
+        }
+        wide.iter().any(|list| !list.is_empty()).then_some(ErrorQuantiles(wide))
     }
 
     /// Those of the normal distribution, so many times as far out for each task.
@@ -92,7 +122,7 @@ impl ErrorQuantiles {
     }
 }
 
-/// Intervals that are too narrow, as refits show.
+/// Intervals that are too narrow, as rows that were held out show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Widening {
     /// How many times as wide they must be.
@@ -103,7 +133,8 @@ pub struct Widening {
 
 /// By how much intervals of a task must be wider to hold what they promise, [`LEVEL`], of the cells that these folds held
 /// out; `None` if they hold it, or if chance may be why they do not: fewer than that by no more than two standard errors, of
-/// single cells or of whole folds, whichever is larger. Rows of one group or time are not independent, folds are.
+/// single cells or of whole folds, whichever is larger. Rows of one group or time are not independent, folds are; where rows were
+/// held out once, parts of them stand in, with whole groups or stretches of time.
 pub fn widening(folds: &[HeldOut], task: usize) -> Option<Widening> {
     let far = |fold: &HeldOut| -> Vec<f64> {
         let cells = (0..fold.truth.nrows()).map(|n| fold.z(n, task).abs());
@@ -243,6 +274,20 @@ mod tests {
         assert_eq!(widening(&grouped(3.0, 0.0)[..2], 0), None);
         let few: Vec<HeldOut> = grouped(3.0, 0.0).iter().map(|fold| fold.select(&[0, 1, 2])).collect();
         assert_eq!(widening(&few, 0), None);
+    }
+
+    /// Another check undoes what the one before has made wider, and leaves what many held-out cells show.
+    #[test]
+    fn tasks_are_made_wider_one_by_one() {
+        let list = |factor: f64| ErrorQuantiles::wider(&[factor]).0.remove(0);
+        let kept = ErrorQuantiles(vec![list(1.5), list(3.0), Vec::new()]);
+        let again =
+            |kept, before: &[f64], now: &[f64]| ErrorQuantiles::rewidened(kept, before, now).map(|found| found.0);
+        assert_eq!(again(Some(&kept), &[], &[1.0, 1.0, 2.0]), Some(vec![list(1.5), list(3.0), list(2.0)]));
+        assert_eq!(again(Some(&kept), &[1.0, 3.0, 1.0], &[1.0, 1.0, 2.0]), Some(vec![list(1.5), vec![], list(2.0)]));
+        assert_eq!(again(Some(&kept), &[1.5, 3.0, 1.0], &[]), None);
+        assert_eq!(again(None, &[], &[1.0, 2.0]), Some(vec![vec![], list(2.0)]));
+        assert_eq!(again(None, &[], &[]), None);
     }
 
     /// One fold of five that is far off says that groups differ, not how far the next one will be off.
