@@ -28,7 +28,7 @@ use crate::linalg::{Mat, MatRef};
 use crate::memory::{of_doubles, require};
 use crate::table::{Column, ReadOptions, Table, Values, excerpt, nearest, number_text};
 use crate::words::plural;
-use columns::{Facts, is_missing, one_hot};
+use columns::{Facts, Reading, is_missing, one_hot};
 pub use dates::{Cycle, DateEncoding};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -155,13 +155,14 @@ impl Encoder {
         check_rows(table, rows)?;
         let mut notes = Notes::default();
         let columns = roles.inputs(table).map(Cow::Borrowed);
-        let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, roles);
+        let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, Reading::asked(roles, &column.name));
         let encoder = Encoder::learn_columns(columns, rows, facts, roles, missing, &mut notes)?;
         let targets: HashSet<&String> = roles.targets.iter().collect();
         for column in table.columns().iter().filter(|column| targets.contains(&column.name)) {
             if is_constant_target(column, rows) {
                 notes.add(NoteKind::ConstantTarget, &column.name, "");
             }
+            note_placeholder(column, rows, &mut notes);
         }
         Ok((encoder, notes.told()))
     }
@@ -179,9 +180,21 @@ impl Encoder {
         };
         let mut notes = Notes::default();
         let columns = names.iter().enumerate().map(column);
-        let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, roles);
+        let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, Reading::asked(roles, &column.name));
         let encoder = Encoder::learn_columns(columns, &rows, facts, roles, missing, &mut notes)?;
         Ok((encoder, notes.told()))
+    }
+
+    /// Learns again from some rows of the table that this encoder was learned from. Whether a text is a date, and the order of
+    /// day and month, is taken from all rows: the few that show it may not be among these.
+    pub(crate) fn learn_part(&self, table: &Table, rows: &[usize], roles: &Roles) -> Result<Encoder, EncodeError> {
+        check_rows(table, rows)?;
+        let of = |input: &'_ RawInput| Some((input.name.clone(), Reading::known(&input.encoding)?));
+        let known: HashMap<String, Reading> = self.inputs.iter().filter_map(of).collect();
+        let reading = |name: &str| known.get(name).copied().unwrap_or_else(|| Reading::asked(roles, name));
+        let facts = |column: &Column, rows: &[usize]| Facts::of(column, rows, reading(&column.name));
+        let columns = roles.inputs(table).map(Cow::Borrowed);
+        Encoder::learn_columns(columns, rows, facts, roles, self.missing, &mut Notes::default())
     }
 
     fn learn_columns<'a>(
@@ -209,6 +222,7 @@ impl Encoder {
                 return Err(EncodeError::EmptyColumn { column: column.name.clone() });
             }
             let dates = matches!(facts.encoding, Ok(Some(Encoding::Date(_))));
+            note_placeholder(column, rows, notes);
             if facts.index {
                 counting.push(column.name.clone());
             } else if roles.group.is_none() && roles.time.is_none() {
@@ -563,6 +577,13 @@ fn note_suspects(column: &Column, rows: &[usize], dates: bool, notes: &mut Notes
         notes.add(NoteKind::Time, &column.name, "");
     } else if let Some(units) = suspects::units(column, rows) {
         notes.add(NoteKind::Units, &column.name, plural(units, "unit"));
+    }
+}
+
+/// A number that may stand for missing values of an input or a target.
+fn note_placeholder(column: &Column, rows: &[usize], notes: &mut Notes) {
+    if let Some(number) = suspects::placeholder(column, rows) {
+        notes.add(NoteKind::Placeholder, &column.name, shown(number));
     }
 }
 

@@ -64,7 +64,10 @@ pub enum EncodeError {
     NoInputs,
 
     /// No row says anything about a target.
-    #[error("no row has a value for {}; there is nothing to learn from", if *targets == 1 { "the target" } else { "any of the targets" })]
+    #[error(
+        "no row has a value for {}; there is nothing to learn from: fill it in, or name another target",
+        if *targets == 1 { "the target" } else { "any of the targets" }
+    )]
     NoRows { targets: usize },
 
     /// A row that the table does not have.
@@ -111,21 +114,23 @@ pub enum EncodeError {
 
     /// Texts that are dates but for a few.
     #[error(
-        "column {}: {} is not a date, but {dates} of the {cells} values in this column are; correct it, leave the cell \
+        "{}column {}: {} is not a date, but {dates} of the {cells} values in this column are; correct it, leave the cell \
          empty if the value is missing, or list the column as text",
+        of_row(row),
         excerpt(column),
         excerpt(text)
     )]
-    MostlyDates { column: String, text: String, dates: u64, cells: u64 },
+    MostlyDates { column: String, row: Option<usize>, text: String, dates: u64, cells: u64 },
 
     /// Dates that are others with day and month exchanged.
     #[error(
-        "column {}: {} and all other dates in this column can be read with the day first or with the month first; say \
+        "{}column {}: {} and all other dates in this column can be read with the day first or with the month first; say \
          which, or write them as 2024-05-31",
+        of_row(row),
         excerpt(column),
         excerpt(text)
     )]
-    AmbiguousDates { column: String, text: String },
+    AmbiguousDates { column: String, row: Option<usize>, text: String },
 
     /// A missing input where none is allowed.
     #[error(
@@ -173,9 +178,15 @@ impl EncodeError {
             | EncodeError::NotATime { row, .. }
             | EncodeError::NotADate { row, .. }
             | EncodeError::MissingInput { row, .. } => Some(row),
+            EncodeError::MostlyDates { row, .. } | EncodeError::AmbiguousDates { row, .. } => row.as_mut(),
             _ => None,
         }
     }
+}
+
+/// The beginning of a message about a row, if it is known which.
+fn of_row(row: &Option<usize>) -> String {
+    row.map_or_else(String::new, |row| format!("data row {row}, "))
 }
 
 fn listed(names: &[(String, Option<String>)]) -> String {

@@ -55,6 +55,8 @@ pub enum NoteKind {
     Repeated,
     /// Nearly as many columns as rows, because of texts with many levels.
     Wide,
+    /// Numbers far from all others in several cells, which may stand for missing values.
+    Placeholder,
     /// Targets most of whose variance is one row.
     OneRow,
     /// Targets that a single input predicts nearly perfectly.
@@ -71,7 +73,7 @@ impl Note {
     /// Whether it casts doubt on scores or on what was learned, rather than say what was done.
     pub fn is_warning(&self) -> bool {
         use NoteKind::*;
-        matches!(self.kind, Index | Units | Time | Repeated | Wide | OneRow | Leak)
+        matches!(self.kind, Index | Units | Time | Repeated | Wide | Placeholder | OneRow | Leak)
     }
 
     /// A note about the table as a whole.
@@ -127,6 +129,10 @@ impl NoteKind {
             NoteKind::Index => format!("column {name} counts the rows; leave it out unless their order matters"),
             NoteKind::Units => format!("column {name} looks like the name of {detail}; {HOLD_OUT_UNITS}"),
             NoteKind::Time => format!("column {name} looks like a time{detail}; {HOLD_OUT_FUTURE}"),
+            NoteKind::Placeholder => format!(
+                "column {name}: {detail} stands in several cells, far from all other numbers; if it means that there is no value, \
+                 leave these cells empty"
+            ),
             NoteKind::OneRow => format!("{detail}: its R² says little"),
             NoteKind::Leak => {
                 format!("{detail}: too well to be true, unless that input is known before the target is")
@@ -172,6 +178,11 @@ impl NoteKind {
             }
             NoteKind::Units => format!("{count} columns look like names of units: {}; {HOLD_OUT_UNITS}", details()),
             NoteKind::Time => format!("{count} columns look like times: {}; {HOLD_OUT_FUTURE}", names()),
+            NoteKind::Placeholder => format!(
+                "numbers far from all others, each in several cells of a column: {}; if they mean that there is no value, leave these \
+                 cells empty",
+                details()
+            ),
             NoteKind::OneRow => format!(
                 "one row is most of the variance of {count} targets, whose R² says little: {}",
                 listed(about.iter().map(|(_, detail)| detail.clone()))

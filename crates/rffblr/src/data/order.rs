@@ -48,7 +48,7 @@ fn labelled(
 pub(crate) fn order_of(texts: &DateTexts, name: &str, wanted: Option<DateOrder>) -> Result<DateOrder, EncodeError> {
     match texts.are_dates(wanted) {
         AreDates::Yes(order) => Ok(order),
-        AreDates::Either(text) => Err(EncodeError::AmbiguousDates { column: name.to_owned(), text }),
+        AreDates::Either(text) => Err(EncodeError::AmbiguousDates { column: name.to_owned(), row: None, text }),
         AreDates::No | AreDates::Nearly { .. } => Ok(wanted.unwrap_or(DateOrder::DayFirst)),
     }
 }

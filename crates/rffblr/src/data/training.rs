@@ -116,7 +116,7 @@ impl TrainingTable {
         if unknown.len() < roles.targets.len() {
             unknown.iter().rev().for_each(|&task| roles.ignore.push(roles.targets.remove(task)));
         }
-        let (encoder, _) = Encoder::learn(&self.table, rows, &roles, self.encoder.missing_inputs())?;
+        let encoder = self.encoder.learn_part(&self.table, rows, &roles)?;
         let data = dataset(&encoder, &self.table, rows, self.weights.as_ref())?;
         Ok((encoder, data))
     }

@@ -309,7 +309,7 @@ impl DateTexts {
         let mixed = self.clocks > 0 && self.clocks < self.cells;
         match (all, &self.differs, wanted) {
             _ if self.cells == 0 || mixed => AreDates::No,
-            ([true, true], Some(_), Some(wanted)) => AreDates::Yes(wanted),
+            ([true, true], _, Some(wanted)) => AreDates::Yes(wanted),
             ([true, true], Some(text), None) => AreDates::Either(text.clone()),
             ([true, _], ..) => AreDates::Yes(DateOrder::DayFirst),
             ([false, true], ..) => AreDates::Yes(DateOrder::MonthFirst),

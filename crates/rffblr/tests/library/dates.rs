@@ -152,3 +152,33 @@ fn a_date_of_every_row_is_an_input_and_may_be_a_time() {
     assert_eq!(json["inputs"][0]["encoding"]["date"]["cycles"], serde_json::json!(["week"]));
     assert_eq!(serde_json::from_value::<Encoder>(json).unwrap(), *training.encoder());
 }
+
+/// One row alone shows how the dates of a column are read, or that they are none: a part without that row reads the others as the
+/// whole table does, which is what it would learn if the dates were written so that there is one way to read them, or if
+/// the column were listed as text.
+#[test]
+fn parts_read_dates_as_the_whole_table_does() {
+    let of = |dates: &[String], roles: Roles| TrainingTable::new(table(dates), roles, MissingInputs::Impute).unwrap();
+    let plain = || Roles::of_targets(["y"]);
+    let part: Vec<usize> = (0..20).filter(|&row| row != 7).collect();
+    let read = |training: &TrainingTable, rows: &[usize]| {
+        let (encoder, data) = training.part(rows).unwrap();
+        (encoder.encoded_names(), data.inputs().to_owned(), training.held_out(&encoder, &[7]).unwrap().0)
+    };
+    let days = |n: usize| if n == 7 { 25 } else { 1 + n % 9 };
+    let written = |form: fn(usize) -> String| (0..20).map(days).map(form).collect::<Vec<String>>();
+    let iso = of(&written(|day| format!("2024-02-{day:02}")), plain());
+    for form in [|day| format!("{day:02}/02/2024"), |day| format!("02/{day:02}/2024")] {
+        assert_eq!(read(&of(&written(form), plain()), &part), read(&iso, &part));
+    }
+    // Rows in which day and month are the same number are read in one way, but those that follow are not.
+    let same = |n: usize| if n == 7 { "02/25/2024".into() } else { format!("{0:02}/{0:02}/2024", 1 + n % 3) };
+    let known = |n: usize| if n == 7 { "2024-02-25".into() } else { format!("2024-{0:02}-{0:02}", 1 + n % 3) };
+    let [same, known] = [(0..20).map(same).collect::<Vec<_>>(), (0..20).map(known).collect()];
+    assert_eq!(read(&of(&same, plain()), &part), read(&of(&known, plain()), &part));
+    // 25/02 and 02/25 in one column are no dates, and one of them is not in the part.
+    let mut mixed = written(|day| format!("{day:02}/02/2024"));
+    mixed[8] = "02/25/2024".into();
+    let text = Roles { text: vec!["when".into()], ..plain() };
+    assert_eq!(read(&of(&mixed, plain()), &part), read(&of(&mixed, text), &part));
+}

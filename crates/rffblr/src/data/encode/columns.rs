@@ -39,6 +39,36 @@ pub(super) fn one_hot(
     unseen
 }
 
+/// How a text column is to be read, as far as its rows do not say it.
+#[derive(Clone, Copy)]
+pub(super) struct Reading {
+    /// Its levels count, whatever they look like.
+    levels: bool,
+    /// The order of dates that can be read in two ways.
+    dates: Option<DateOrder>,
+}
+
+impl Reading {
+    /// As the user said.
+    pub(super) fn asked(roles: &Roles, column: &str) -> Reading {
+        Reading { levels: roles.text.iter().any(|text| text == column), dates: roles.dates }
+    }
+
+    /// As levels, once it is known that it holds no dates.
+    pub(super) fn of_levels() -> Reading {
+        Reading { levels: true, dates: None }
+    }
+
+    /// As it was read before, with more rows, if it was text then.
+    pub(super) fn known(encoding: &Encoding) -> Option<Reading> {
+        match encoding {
+            Encoding::Date(date) => Some(Reading { levels: false, dates: Some(date.order) }),
+            Encoding::Categorical { .. } => Some(Reading::of_levels()),
+            Encoding::Numeric { .. } | Encoding::Presence => None,
+        }
+    }
+}
+
 /// What decides on the encoding of a column.
 pub(super) struct Facts {
     /// The first row with a missing cell, from 0, and the number of such rows.
@@ -56,7 +86,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// From the rows themselves.
-    pub(super) fn of(column: &Column, rows: &[usize], roles: &Roles) -> Facts {
+    pub(super) fn of(column: &Column, rows: &[usize], reading: Reading) -> Facts {
         let gaps = || rows.iter().copied().filter(|&row| is_missing(column, row));
         let any_gap = gaps().next().is_some();
         let mut identifier = suspects::is_identifier(column, rows);
@@ -79,13 +109,13 @@ impl Facts {
                 let encoding = text_encoding(
                     &column.name,
                     texts,
-                    roles,
+                    reading,
                     any_gap,
                     |order| times(column, rows, order),
                     || Ok(category(seen().map(|(level, cells)| (level.as_str(), *cells)), any_gap)),
                 );
                 identifier &= !is_date(&encoding);
-                encoding
+                encoding.map_err(|problem| placed(problem, column, rows))
             }
         };
         Facts {
@@ -103,18 +133,29 @@ impl Facts {
 pub(super) fn text_encoding(
     name: &str,
     texts: impl FnOnce() -> DateTexts,
-    roles: &Roles,
+    reading: Reading,
     gaps: bool,
     times: impl FnOnce(DateOrder) -> Vec<f64>,
     category: impl FnOnce() -> Result<Option<Encoding>, EncodeError>,
 ) -> Result<Option<Encoding>, EncodeError> {
-    if roles.text.iter().any(|text| text == name) {
+    if reading.levels {
         return category();
     }
-    match dates(name, &texts(), roles.dates, gaps, times)? {
+    match dates(name, &texts(), reading.dates, gaps, times)? {
         Some(date) => Ok(date),
         None => category(),
     }
+}
+
+/// A problem with the dates of a column, with the first of its rows that shows it.
+fn placed(mut problem: EncodeError, column: &Column, rows: &[usize]) -> EncodeError {
+    if let EncodeError::MostlyDates { row: place, text: shown, .. }
+    | EncodeError::AmbiguousDates { row: place, text: shown, .. } = &mut problem
+    {
+        let first = rows.iter().find(|&&row| text(column, row).is_some_and(|text| text == *shown));
+        *place = first.map(|row| row + 1);
+    }
+    problem
 }
 
 /// Whether a text is a date, or is to be one as soon as it is told how to read it: then it names no rows.

@@ -201,9 +201,9 @@ pub(super) fn dates(
             None => gaps.then_some(Encoding::Presence),
         })),
         AreDates::Nearly { dates, other } => {
-            Err(EncodeError::MostlyDates { column, text: other, dates, cells: texts.cells() })
+            Err(EncodeError::MostlyDates { column, row: None, text: other, dates, cells: texts.cells() })
         }
-        AreDates::Either(text) => Err(EncodeError::AmbiguousDates { column, text }),
+        AreDates::Either(text) => Err(EncodeError::AmbiguousDates { column, row: None, text }),
     }
 }
 

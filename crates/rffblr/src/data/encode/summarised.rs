@@ -1,8 +1,8 @@
 //! The encoder of a table that is too large to be kept, learned from a summary of its rows.
 
-use super::columns::{Facts, category, is_date, median, number, text_encoding};
+use super::columns::{Facts, Reading, category, is_date, median, number, text_encoding};
 use super::dates::times;
-use super::{Encoder, MissingInputs, suspects};
+use super::{Encoder, MissingInputs, note_placeholder, suspects};
 use crate::data::note::{Note, NoteKind, Notes};
 use crate::data::summary::{ColumnSummary, Present, Summary};
 use crate::data::{EncodeError, Roles};
@@ -28,8 +28,8 @@ impl Encoder {
         let columns = summary.columns().iter();
         let known: HashMap<&str, &ColumnSummary> = columns.map(|column| (column.name.as_str(), column)).collect();
         let facts = |column: &Column, rows: &[usize]| match known.get(column.name.as_str()) {
-            Some(whole) => Facts::summarised(whole, column, rows, &numbers, roles),
-            None => Facts::of(column, rows, roles),
+            Some(whole) => Facts::summarised(whole, column, rows, &numbers, Reading::asked(roles, &column.name)),
+            None => Facts::of(column, rows, Reading::asked(roles, &column.name)),
         };
         let mut notes = Notes::default();
         let columns = roles.inputs(&sample).map(Cow::Borrowed);
@@ -40,6 +40,9 @@ impl Encoder {
                 notes.add(NoteKind::ConstantTarget, &column.name, "");
             }
         }
+        for column in sample.columns().iter().filter(|column| targets.contains(&column.name)) {
+            note_placeholder(column, &rows, &mut notes);
+        }
         let mut told = roles.order_notes(&sample, encoder.left_out());
         told.extend(notes.told());
         Ok((encoder, told))
@@ -48,7 +51,7 @@ impl Encoder {
 
 impl Facts {
     /// From the summary of all rows, and a sample with the number of each of its rows.
-    fn summarised(whole: &ColumnSummary, sample: &Column, rows: &[usize], numbers: &[u64], roles: &Roles) -> Facts {
+    fn summarised(whole: &ColumnSummary, sample: &Column, rows: &[usize], numbers: &[u64], reading: Reading) -> Facts {
         let gaps = whole.missing > 0;
         let whole_number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let (count, identifier, encoding) = match &whole.present {
@@ -68,11 +71,11 @@ impl Facts {
                 let levels = || match levels {
                     Some(levels) => Ok(category(levels.into_iter(), gaps)),
                     // Which of them are frequent shows in the sample.
-                    None => Facts::of(sample, rows, roles).encoding,
+                    None => Facts::of(sample, rows, Reading::of_levels()).encoding,
                 };
                 let texts = || all.dates().clone();
                 let of_sample = |order| times(sample, rows, order);
-                let encoding = text_encoding(&whole.name, texts, roles, gaps, of_sample, levels);
+                let encoding = text_encoding(&whole.name, texts, reading, gaps, of_sample, levels);
                 (all.count(), identifier && !is_date(&encoding), encoding)
             }
         };

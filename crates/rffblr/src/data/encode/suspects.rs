@@ -65,6 +65,30 @@ fn numbered_blocks(numbers: &[f64], distinct: usize) -> bool {
     blocks == distinct && (low == 0.0 || low == 1.0) && high - low + 1.0 == distinct as f64
 }
 
+/// A number that seems to stand for a missing value: written in nines, such as -999 or 99, in two cells at least, and farther from
+/// all others than these are apart.
+pub(super) fn placeholder(column: &Column, rows: &[usize]) -> Option<f64> {
+    let Values::Numeric(numbers) = &column.values else { return None };
+    let present = || rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan());
+    let ends = |skipped: f64| {
+        let others = present().filter(|number| *number != skipped);
+        others.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), number| (low.min(number), high.max(number)))
+    };
+    let is_far = |code: f64| {
+        let (low, high) = ends(code);
+        let gap = if code < low { low - code } else { code - high };
+        low < high && gap > high - low && present().filter(|number| *number == code).nth(1).is_some()
+    };
+    let (low, high) = ends(f64::NAN);
+    [low, high].into_iter().find(|&end| rows.len() >= FEWEST_ROWS && is_nines(end) && is_far(end))
+}
+
+/// Whether a number is written with nines alone, two at least.
+fn is_nines(number: f64) -> bool {
+    let size = number.abs();
+    (99.0..1e15).contains(&size) && format!("{size}").bytes().all(|digit| digit == b'9')
+}
+
 /// Whether the name of a column says that it is a time.
 pub fn names_time(name: &str) -> bool {
     const WORDS: [&str; 9] = ["year", "date", "time", "timestamp", "datetime", "day", "week", "month", "quarter"];
@@ -194,6 +218,29 @@ mod tests {
             assert_eq!(coordinates(&names), None, "{names:?}");
         }
         assert!(names_time("Year") && names_time("sale_date") && !names_time("holidays"));
+    }
+
+    #[test]
+    fn numbers_that_stand_for_missing_values() {
+        let found = |codes: &[(usize, f64)], spread: f64| {
+            let number =
+                |row: usize| codes.iter().find(|(at, _)| *at == row).map_or(spread * row as f64, |(_, code)| *code);
+            let column = Column { name: "x".into(), values: Values::Numeric((0..20).map(number).collect()) };
+            placeholder(&column, &(0..20).collect::<Vec<_>>())
+        };
+        assert_eq!(found(&[(3, -999.0), (7, -999.0)], 1.0), Some(-999.0));
+        assert_eq!(found(&[(3, 99.0), (7, 99.0), (9, f64::NAN)], 1.0), Some(99.0));
+        assert_eq!(found(&[(3, -99_999.0), (7, -99_999.0)], 100.0), Some(-99_999.0));
+        // Once, not far away, no code, and nothing else that varies.
+        assert_eq!(found(&[(3, -999.0)], 1.0), None);
+        assert_eq!(found(&[(3, -999.0), (7, -999.0)], 60.0), None);
+        assert_eq!(found(&[(3, -1000.0), (7, -1000.0)], 1.0), None);
+        assert_eq!(found(&[(3, -99.5), (7, -99.5)], 1.0), None);
+        assert_eq!(found(&[(3, -999.0), (7, -999.0)], 0.0), None);
+        assert!(
+            [99.0, -9999.0].into_iter().all(is_nines)
+                && ![9.0, 0.0, 98.0, 990.0, f64::INFINITY].into_iter().any(is_nines)
+        );
     }
 
     #[test]
