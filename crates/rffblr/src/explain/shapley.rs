@@ -221,12 +221,13 @@ impl Explainer<'_> {
         (self.affordable(worth / against as f64), against)
     }
 
-    /// Against how many rows so many can have deviations too, in as long; `None` if these are too few to mean anything.
+    /// Against how many rows so many can have deviations too, in as long, and the values that come with them in as long again;
+    /// `None` if these are too few to mean anything.
     pub fn affordable_sample_with_std(&self, rows: usize) -> Option<usize> {
         const FEWEST: f64 = 8.0;
         let (worth, all) = (NANOSECONDS_OF_SAMPLE / rows.max(1) as f64, self.share.len() as f64);
         let against = match &self.model.function {
-            Function::Kernel(_) => (worth / self.cost_of_std()).sqrt(),
+            Function::Kernel(_) => (worth / self.cost_of_std()).sqrt().min(worth / self.cost()),
             Function::Sinusoids(_) | Function::Cosines(_) | Function::Drawn(_) => worth / self.cost(),
         };
         (against >= FEWEST.min(all)).then(|| self.affordable(against))

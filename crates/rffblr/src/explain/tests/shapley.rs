@@ -2,7 +2,8 @@ use super::{data, forms, hybrid, joint_std, row, singles, table};
 use crate::data::Dataset;
 use crate::explain::Explainer;
 use crate::linalg::{Cholesky, Mat, Threads, dot, fill_upper, multiply, select_rows};
-use crate::model::{Function, Model};
+use crate::model::{Function, Model, fit};
+use crate::settings::{Form, Settings};
 
 /// Weight of each coalition in the Shapley value of a player: plus with it, minus without it.
 fn shapley_weight(coalition: usize, player: usize, players: usize) -> f64 {
@@ -197,5 +198,21 @@ fn cosines_forget_a_row_as_their_leave_one_out_does() {
                 }
             }
         }
+    }
+}
+
+/// The deviations of a report take a second of the processor, and the values that are computed with them another one: with one
+/// input the pairs of rows for the deviations are cheap, but the kernel has a term for every training row.
+#[test]
+fn deviations_of_a_report_are_against_no_more_rows_than_their_values_can_be() {
+    let data = data(300, 1, 5);
+    let model = fit(&data, &Settings { max_iterations: 2, form: Form::Kernel, ..Settings::DEFAULT }).unwrap();
+    let explainer = Explainer::new(&model, data.inputs(), None).unwrap();
+    // Eight nanoseconds for a row, a background row, a term and an input.
+    let seconds = |rows: usize, against: usize| 8e-9 * (rows * against * 300 * model.kernels().len()) as f64;
+    for rows in [100, 1000, 5000, 20_000] {
+        let against = explainer.affordable_sample_with_std(rows).unwrap();
+        assert!(seconds(rows, against) <= 1.0, "{rows} rows against {against}");
+        assert!(against == 300 || seconds(rows, against + 1) > 1.0, "{rows} rows against {against} only");
     }
 }
