@@ -77,10 +77,11 @@ impl TableArguments {
     /// Reads the table and settles who plays which part; the notes on it go to standard error unless `quiet`.
     pub fn read(&self, quiet: bool) -> Result<TrainingTable> {
         let how = self.reading.options();
-        let mut file = TableFile::open(self.file()?, &how)?;
+        let path = self.file()?;
+        let mut file = TableFile::open(&path, &how)?;
         let (choice, options) = self.wanted(&file.names(&how)?)?;
         let table = file.read(&options).map_err(|problem| TableArguments::classes(problem, &choice))?;
-        let training = TrainingTable::new(table, choice, self.missing).map_err(advise)?;
+        let training = TrainingTable::new(table, choice, self.missing).map_err(|problem| in_file(problem, &path))?;
         if !quiet {
             training.notes().iter().for_each(tell);
         }
@@ -191,6 +192,14 @@ pub fn wrong(kind: ErrorKind, problem: impl std::fmt::Display) -> ! {
         Some(subcommand) => subcommand.error(kind, problem).exit(),
         None => Cli::command().error(kind, problem).exit(),
     }
+}
+
+/// An error about a table with the file that it is in, and with the option that helps.
+fn in_file(problem: rffblr::Error, path: &Path) -> anyhow::Error {
+    let is_about_table = matches!(&problem, rffblr::Error::Encode(cause) if !matches!(cause, EncodeError::Memory(_)));
+    let problem = advise(problem);
+    let name = if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
+    if is_about_table { anyhow::anyhow!("{name}: {problem}") } else { problem }
 }
 
 /// An error with the option that helps, if one does.

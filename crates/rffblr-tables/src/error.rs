@@ -183,8 +183,8 @@ pub enum TableError {
     Infinite { file: String, place: Place, column: String, text: String },
 
     /// A column named in the options is not in the file.
-    #[error("{file} has no column {}{}", excerpt(column), did_you_mean(nearest))]
-    UnknownColumn { file: String, column: String, nearest: Option<String> },
+    #[error("{file} has no column {}{}", excerpt(column), TableError::instead(nearest, names))]
+    UnknownColumn { file: String, column: String, nearest: Option<String>, names: Vec<String> },
 
     /// The options ask for two different things of one column.
     #[error("column {} is listed twice, as {first} and as {second}; keep one of them", excerpt(column))]
@@ -284,6 +284,21 @@ pub enum TableError {
 }
 
 impl TableError {
+    /// What to do about a column that is not there: the name that was meant, or else those that are there.
+    fn instead(nearest: &Option<String>, names: &[String]) -> String {
+        const NAMED: usize = 10;
+        let shown = || names.iter().take(NAMED).map(|name| excerpt(name)).collect::<Vec<_>>().join(", ");
+        match names {
+            _ if nearest.is_some() => did_you_mean(nearest),
+            [] => did_you_mean(nearest),
+            [one] => {
+                format!("; all it has is one column, {}: name the delimiter if this is not one name", excerpt(one))
+            }
+            _ if names.len() > NAMED => format!("; its columns are {} and {} more", shown(), names.len() - NAMED),
+            _ => format!("; its columns are {}", shown()),
+        }
+    }
+
     /// What to say of bytes that become absurdly many.
     pub(super) fn expansion(packed: u64, unpacked: u64) -> String {
         format!(

@@ -32,6 +32,9 @@ pub(super) struct Guess {
     beside: usize,
     beside_example: Option<(String, String)>,
     besides_differ: bool,
+    /// One of the cells with text, and whether others have another text.
+    only_text: Option<String>,
+    texts_differ: bool,
     /// The first different numbers, by their bits, one more than [`MANY_NUMBERS`] at most.
     different: Vec<u64>,
     pub(super) first_text: Option<Found>,
@@ -69,6 +72,10 @@ impl Guess {
     /// Counts cells with the same text, which is not a number.
     pub(super) fn count_text(&mut self, text: &str, cells: usize) {
         self.texts += cells;
+        match &self.only_text {
+            Some(known) => self.texts_differ |= known != text,
+            None => self.only_text = Some(text.to_owned()),
+        }
         if has_comma_inside(text) {
             self.commas += cells;
         }
@@ -113,11 +120,14 @@ impl Guess {
                 excerpt(example)
             ));
         }
-        if !most(self.numbers) || cells < FEWEST_CELLS {
+        // One text among many different numbers stands for none of them.
+        let one_text = !self.texts_differ && self.different.len() >= FEWEST_CELLS && 2 * self.numbers >= cells;
+        if !(most(self.numbers) || one_text) || cells < FEWEST_CELLS {
             return None;
         }
         let because = match self.texts {
             1 => format!("{} in line {line}", excerpt(text)),
+            texts if one_text => format!("{texts} cells with {}, the first in line {line}", excerpt(text)),
             texts => format!("{texts} cells, the first {} in line {line}", excerpt(text)),
         };
         let others = plural(self.numbers, "other cell");

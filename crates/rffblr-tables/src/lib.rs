@@ -321,6 +321,7 @@ fn plan(file: &str, names: &[String], options: &ReadOptions) -> Result<Vec<Wish>
                     file: file.to_owned(),
                     column: column.clone(),
                     nearest: nearest(column, names.iter().map(String::as_str)).map(String::from),
+                    names: names.to_vec(),
                 });
             };
             let before = std::mem::replace(&mut wishes[position], wish);

@@ -43,7 +43,8 @@ impl Numerals {
     /// A text with the decimal point and without groups, if it is a number that needs that.
     pub(super) fn plain(self, text: &str) -> Option<String> {
         let mark = match self.decimal {
-            Decimal::Point if !self.grouped => return None,
+            // The minus sign of a typesetter is that of no programming language.
+            Decimal::Point if !self.grouped => return text.strip_prefix('−').map(|digits| format!("-{digits}")),
             Decimal::Point => '.',
             Decimal::Comma => ',',
         };
@@ -163,6 +164,7 @@ mod tests {
             assert_eq!(point.plain(text).as_deref(), number, "{text}");
         }
         assert_eq!(Numerals::PLAIN.plain("1,234"), None);
+        assert_eq!(Numerals::PLAIN.plain("−1.5e3").as_deref(), Some("-1.5e3"));
         let of = |text: &str, delimiter| Numerals::of(text.as_bytes(), delimiter, None);
         assert_eq!(of("a;b\n1,5;2\n", b';'), comma);
         assert_eq!(of("a;b\n1,234;2\n", b';'), comma);

@@ -260,6 +260,12 @@ fn text_that_is_nearly_numbers_is_named() {
     assert!(told(|n| format!("{n} kg")).contains("'0 kg' with a sign or unit"));
     let booked = |n: usize| if n.is_multiple_of(2) { format!("({n}.25)") } else { n.to_string() };
     assert!(told(booked).contains("10 cells such as '(0.25)' with brackets; write negative numbers with a minus"));
+    // A mark in the place of more than one number in ten, where the numbers differ.
+    let marked = |n: usize| if n % 4 == 1 { "-".into() } else { (n * n).to_string() };
+    let expected = "column 'x' is text because of 5 cells with '-', the first in line 3; 15 other cells are numbers; leave a missing value empty";
+    assert_eq!(told(marked), expected);
+    assert_eq!(told(|n| if n % 4 == 1 { format!("-{}", ["", "-"][n / 4 % 2]) } else { (n * n).to_string() }), "");
+    assert_eq!(told(|n| if n % 4 == 1 { "-".into() } else { (n % 7).to_string() }), "");
     // Words, codes and two units are what they are.
     let others: [fn(usize) -> String; 3] =
         [|n| format!("A{n}"), |n| ["1st", "2nd", "3rd"][n % 3].into(), |n| format!("{n} {}", ["kg", "g"][n % 2])];

@@ -205,9 +205,17 @@ fn options_must_fit_the_file() {
     let text = b"weight,y\n1,2\n";
     assert_eq!(error(read_as("t.csv", text, &options)), "t.csv has no column 'wieght'; did you mean 'weight'?");
     let options = ReadOptions { ignored_columns: vec!["colour".into()], ..ReadOptions::default() };
+    assert_eq!(error(read_as("t.csv", text, &options)), "t.csv has no column 'colour'; its columns are 'weight', 'y'");
+    // Blanks between the cells are no delimiter, which shows in what the only column is called.
     assert_eq!(
-        error(read_as("t.csv", text, &options)),
-        "t.csv has no column 'colour'; compare its spelling with the names in the file"
+        error(read_as("t.csv", b"weight colour\n1 2\n", &options)),
+        "t.csv has no column 'colour'; all it has is one column, 'weight colour': name the delimiter if this is not one name"
+    );
+    let many = (0..12).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",");
+    let told = error(read_as("t.csv", format!("{many}\n{many}\n").as_bytes(), &options));
+    assert!(
+        told.ends_with("; its columns are 'c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8', 'c9' and 2 more"),
+        "{told}"
     );
     let options =
         ReadOptions { text_columns: vec!["y".into()], numeric_columns: vec!["y".into()], ..ReadOptions::default() };
