@@ -206,10 +206,10 @@ fn options_must_fit_the_file() {
     assert_eq!(error(read_as("t.csv", text, &options)), "t.csv has no column 'wieght'; did you mean 'weight'?");
     let options = ReadOptions { ignored_columns: vec!["colour".into()], ..ReadOptions::default() };
     assert_eq!(error(read_as("t.csv", text, &options)), "t.csv has no column 'colour'; its columns are 'weight', 'y'");
-    // Blanks between the cells are no delimiter, which shows in what the only column is called.
+    // A delimiter that no program would guess shows in what the only column is called.
     assert_eq!(
-        error(read_as("t.csv", b"weight colour\n1 2\n", &options)),
-        "t.csv has no column 'colour'; all it has is one column, 'weight colour': name the delimiter if this is not one name"
+        error(read_as("t.csv", b"weight~colour\n1~2\n", &options)),
+        "t.csv has no column 'colour'; all it has is one column, 'weight~colour': name the delimiter if this is not one name"
     );
     let many = (0..12).map(|n| format!("c{n}")).collect::<Vec<_>>().join(",");
     let told = error(read_as("t.csv", format!("{many}\n{many}\n").as_bytes(), &options));
